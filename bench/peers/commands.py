@@ -25,6 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench.packages import is_absent
+
 REPEATS = 20
 RUNS = 5
 IDLE_S = 0.4
@@ -110,10 +112,7 @@ class Figures:
 def report(repeats: int) -> None:
     """Print the deviations of `exec` from the tools, for each command."""
     print("\n## `wattwire exec` beside hyperfine and GNU time\n")
-    absent = [name for name in (HYPERFINE, GNU_TIME, "make", "gcc") if shutil.which(name) is None]
-    for name in absent:
-        package = Path(name).name
-        print(f"  {name}: absent: not on PATH (Debian: apt install {package})", flush=True)
+    absent = [name for name in (HYPERFINE, GNU_TIME, "make", "gcc") if is_absent(name)]
     if absent:
         return
     print(

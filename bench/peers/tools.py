@@ -11,7 +11,6 @@ import functools
 import json
 import os
 import re
-import shutil
 import statistics
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from pathlib import Path
 
 from bench.calls import COMPILED_LATE, TEXT, WARM_CALLS, cores, sleep_until, started
 from bench.nodes import Bench
+from bench.packages import is_absent
 from bench.pairs import Comparison, abba, compared, table
 from bench.turns import on_cores, place
 from contract.conformance.cell import CellUnderTest
@@ -50,7 +50,6 @@ class Tool:
 
     program: str
     middleware: str
-    source: str
     argv: Callable[[str, int, Path], list[str]]
     median_us: Callable[[str], float]
 
@@ -101,9 +100,9 @@ def _ghz_median_us(output: str) -> float:
 
 
 TOOLS = (
-    Tool("oha", "rest", "cargo install oha@1.4.5 --locked", _oha, _oha_median_us),
-    Tool("wrk", "rest", "apt install wrk", _wrk, _wrk_median_us),
-    Tool("ghz", "grpc", "go install github.com/bojand/ghz/cmd/ghz@v0.93.0", _ghz, _ghz_median_us),
+    Tool("oha", "rest", _oha, _oha_median_us),
+    Tool("wrk", "rest", _wrk, _wrk_median_us),
+    Tool("ghz", "grpc", _ghz, _ghz_median_us),
 )
 SOCKETS = {"udp/cpp": (), "tcp/cpp": ("--tcp",)}
 """Cell → options of sockperf for the same protocol. Its server and its client are a pair."""
@@ -130,8 +129,7 @@ def _comparisons(
         if not name.endswith("-bare") and any(fnmatch(name, pattern) for pattern in patterns)
     ]
     for tool in TOOLS:
-        if shutil.which(tool.program) is None:
-            print(f"  {tool.program}: absent: not on PATH ({tool.source})", flush=True)
+        if is_absent(tool.program):
             continue
         for name in chosen:
             if name.partition("/")[0] == tool.middleware:
@@ -139,8 +137,7 @@ def _comparisons(
     for first, second in SAME_SERVER:
         if first in chosen and second in chosen:
             yield from _clients_of_one_server(workbench, pairs, first, second, places)
-    if shutil.which("sockperf") is None:
-        print("  sockperf: absent: not on PATH (apt install sockperf)", flush=True)
+    if is_absent("sockperf"):
         return
     for name, options in SOCKETS.items():
         if name in chosen:

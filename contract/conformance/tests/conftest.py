@@ -1,12 +1,15 @@
-"""Cells that test kits, built once for all tests of the suite."""
+"""Cells that test kits, built once for all tests of the suite, and a file in /dev/shm."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from contract.conformance import CellUnderTest
+from contract.conformance.leftovers.shared_memory import SHARED_MEMORY
 from contract.conformance.repository import missing_tools, proving_cell
 
 
@@ -23,3 +26,14 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], CellUnder
         return built[language]
 
     return cell
+
+
+@pytest.fixture
+def segment() -> Iterator[Path]:
+    """Yield the path of a file in /dev/shm. The file and its lock are removed after the test."""
+    path = Path(SHARED_MEMORY) / f"wattwire-suite-{os.getpid()}"
+    if not path.parent.is_dir():
+        pytest.skip("this machine has no /dev/shm")
+    yield path
+    for left in (path, path.with_name(f"{path.name}_lock")):
+        left.unlink(missing_ok=True)

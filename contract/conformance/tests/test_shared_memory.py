@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from contract.conformance.leftovers.shared_memory import SHARED_MEMORY, SharedMemory
+from contract.conformance.leftovers.shared_memory import SharedMemory
 from contract.conformance.process import NodeProcess
 
 CREATE = """
@@ -32,16 +28,6 @@ class Cell:
 
     def __init__(self, path: Path) -> None:
         self.argv = [sys.executable, "-c", CREATE, str(path)]
-
-
-@pytest.fixture
-def segment() -> Iterator[Path]:
-    path = Path(SHARED_MEMORY) / f"wattwire-suite-{os.getpid()}"
-    if not path.parent.is_dir():
-        pytest.skip("this machine has no /dev/shm")
-    yield path
-    for left in (path, path.with_name(f"{path.name}_lock")):
-        left.unlink(missing_ok=True)
 
 
 def killed(segment: Path, folder: Path, shared_memory: SharedMemory) -> None:

@@ -8,12 +8,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from contract.conformance.leftovers.shared_memory import SHARED_MEMORY
 
 ROOT = Path(__file__).resolve().parents[3]
 HANG_S = 60.0
@@ -46,15 +43,6 @@ node.note_shared_memory()
 print(node.pid, ready.fields["child"], flush=True)
 time.sleep(600)
 """
-
-
-@pytest.fixture
-def segment() -> Iterator[Path]:
-    path = Path(SHARED_MEMORY) / f"wattwire-watchdog-{os.getpid()}"
-    if not path.parent.is_dir():
-        pytest.skip("this machine has no /dev/shm")
-    yield path
-    path.unlink(missing_ok=True)
 
 
 def is_running(pid: int) -> bool:

@@ -292,8 +292,8 @@ def test_two_blocks_have_no_number_in_the_headline_and_the_table_says_how_little
     assert warning["few_limit"] == pytest.approx(12.7, rel=0.01)
     assert warning["enough_limit"] == pytest.approx(2.78, rel=0.01)
     first = headline(evidence, answer_all(evidence))
-    told = only(first, "answer.too_few_to_tell").values
-    assert (told["blocks"], told["degrees"]) == (2, 1)
+    values = only(first, "answer.too_few_to_tell").values
+    assert (values["blocks"], values["degrees"]) == (2, 1)
     assert "times" not in first and phrases_in(first, "answer.ratio") == []
     assert few_degrees(answer_all(enough)) == ""
     assert phrases_in(headline(enough, answer_all(enough)), "answer.too_few_to_tell") == []

@@ -21,7 +21,6 @@ PHRASES = Phrases(
     "variants",
     {
         "title": "Variants",
-        "none": "The variants cannot be compared: {reason}",
         "table": "Verdicts by treatment",
         "basis": "Basis of these verdicts",
     },
@@ -35,8 +34,8 @@ def section(evidence: Evidence) -> Section | None:
     part = Section("variants", PHRASES("title"))
     try:
         judged = compare_inside(evidence, Wanted())
-    except UsageError as error:
-        part.parts.append(Text(PHRASES("none", reason=str(error)), "warning"))
+    except UsageError:
+        part.parts.append(Text(comparing.verdict(evidence), "warning"))
         return part
     part.parts.append(
         Text(comparing.first_line(judged), "warning" if judged.verdict == WORSE else "lead")

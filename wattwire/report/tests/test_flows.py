@@ -298,8 +298,8 @@ def test_no_percentile_is_over_the_messages_of_several_flows_and_names_are_not_c
     parts = latency.section(found, series).parts
     assert not {"latency-ecdf", "latency-percentiles"} & {getattr(one, "id", "") for one in parts}
     texts = [part.words for part in parts if isinstance(part, Text)]
-    (told,) = (phrase for text in texts for phrase in phrases_in(text, "latency.of_flows"))
-    assert told.values == {"flows": ["command", "image"]}
+    (sentence,) = (phrase for text in texts for phrase in phrases_in(text, "latency.of_flows"))
+    assert sentence.values == {"flows": ["command", "image"]}
     css = (Path(html.__file__).parent / "templates" / "page.css").read_text()
     assert "text-transform: uppercase" not in css and "text-transform: capitalize" not in css
 
