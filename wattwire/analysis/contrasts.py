@@ -24,8 +24,9 @@ def answer_all(evidence: Evidence) -> Answers:
     planned = _planned_contrasts(evidence)
     drafts = [_draft(evidence, *item) for item in planned]
     all_runs = evidence.usable
-    if evidence.excluded.height:
-        all_runs = pl.concat([evidence.usable, evidence.excluded], how="diagonal_relaxed")
+    excluded = evidence.excluded.filter(~evidence.went_another_way)
+    if excluded.height:
+        all_runs = pl.concat([evidence.usable, excluded], how="diagonal_relaxed")
     family = _family(evidence, evidence.usable, drafts)
     confidence = interval_confidence(evidence)
     level = stats.bonferroni(confidence, family)

@@ -27,6 +27,7 @@ from wattwire.model.questions import Question
 from wattwire.model.stored_study import StoredStudy
 from wattwire.model.study import TRACED
 from wattwire.model.variants import FACTOR
+from wattwire.model.verdict import OTHER_WAYS
 from wattwire.model.warm_up import SETTLING
 from wattwire.stats.blocked import GROUPED, RANDOM
 from wattwire.store import ImportedCampaign, Messages
@@ -166,6 +167,15 @@ class Evidence:
     def skipped(self) -> list[dict[str, Any]]:
         """Skipped entries of the plan, each with its reason."""
         return [entry for entry in self.plan if entry.get("skipped")]
+
+    @property
+    def went_another_way(self) -> pl.Series:
+        """Whether each excluded run was carried by another network, shape (excluded runs,)."""
+        reasons = [
+            {reason["code"] for reason in self.runs.get(run, {}).get("reasons") or ()}
+            for run in (self.excluded["run"].to_list() if self.excluded.height else ())
+        ]
+        return pl.Series([bool(codes & OTHER_WAYS) for codes in reasons], dtype=pl.Boolean)
 
     @property
     def varied(self) -> list[str]:

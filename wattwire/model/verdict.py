@@ -53,6 +53,11 @@ def current_verdict(word: str) -> str:
 PORT_IN_USE, PERMISSION, MISSING_LIBRARY = "port_in_use", "permission", "missing_library"
 START_CODES = (PORT_IN_USE, PERMISSION, MISSING_LIBRARY)
 """Codes of the reasons why a process ended before GO that its load cannot cause."""
+NOT_CARRIED, OTHER_INTERFACE, LEAKED = "not_carried", "other_interface", "leaked"
+OTHER_WAYS = frozenset({NOT_CARRIED, OTHER_INTERFACE, LEAKED})
+"""Reasons against a run whose messages went another way. A repetition would go the same way, and a
+valid one would show only that the way was not noticed, so such a run is not repeated. It measured
+another network, so no answer includes it, not even one with the excluded runs."""
 _SEVERITY = {Verdict.VALID: 0, Verdict.INVALID: 1, Verdict.FAILED: 2}
 
 

@@ -26,7 +26,7 @@ from wattwire.model.stored_study import ADDED_KEYS, PART
 from wattwire.model.study import Study, parse_frozen_study, parse_study
 from wattwire.model.treatment import Treatment
 from wattwire.model.validity import BUSY_CODES, CONDITION_CODES, with_current_names
-from wattwire.model.verdict import Outcome, Verdict
+from wattwire.model.verdict import OTHER_WAYS, Outcome, Verdict
 from wattwire.model.warm_up import AUTO, SETTLING
 from wattwire.model.words import plural
 from wattwire.rig import AgentClient, Builder, host
@@ -46,7 +46,6 @@ from wattwire.run.progress import Progress
 from wattwire.run.record import RunRecord
 from wattwire.run.resolve_cells import Prepared, prepare, without_core_gaps
 from wattwire.run.results import syscalls
-from wattwire.run.results.carrying import OTHER_WAYS
 from wattwire.run.results.evidence import wait_until_quiet
 from wattwire.run.results.schema import COLUMNS, describe, pool_baselines, with_derived
 from wattwire.run.results.summary import Collected

@@ -51,9 +51,12 @@ def contrast(
         fit = cached_fit(evidence, frame, wanted.response, scope, "plain")
         if isinstance(fit, dependent_rows.Dependent):
             return fit
-        by_ranks = _typical_difference(evidence, frame, wanted, level, within)
+        # Most runs of a rare loss have none, so the typical difference of shares would be 0.
+        by_ranks = None
+        if not wanted.response.share:
+            by_ranks = _typical_difference(evidence, frame, wanted, level, within)
         if by_ranks is not None:
-            return _within_shares(by_ranks, wanted.response)
+            return by_ranks
         if not isinstance(fit, stats.Fit):
             return fit
         return _within_shares(stats.difference(fit, *arguments, names), wanted.response)
@@ -125,11 +128,11 @@ def _typical_difference(
     level: float,
     within: tuple[str, Any] | None,
 ) -> stats.Difference | None:
-    """Return the difference by ranks. A pair is a treatment with both levels in one block.
+    """Return the difference by ranks, or None if there are too few values for `level`.
 
-    Runs of a block that differ only in this factor form two samples. If there are too few pairs for
-    `level`, the result is the mean over pairs with a t interval, or None without an interval. An
-    outlier shifts a mean by its whole error, but a rank by only one position.
+    A value is a block's mean difference of the treatments that have both levels in it, because the
+    runs of a block may depend on each other. Runs of the only block that differ only in this factor
+    form two samples. An outlier shifts a mean by its whole error, but a rank by only one position.
     """
     compared_levels = [wanted.level, wanted.baseline]
     if within is not None:
@@ -137,8 +140,10 @@ def _typical_difference(
     pairs, blocks = matched(
         evidence, frame, wanted.response, wanted.factor, compared_levels, "plain"
     )
-    kind, runs, strata = "pairs", 2 * len(pairs), len(pairs)
-    interval = stats.paired_shift_by_ranks(pairs[:, 0], pairs[:, 1], level)
+    of_blocks = [pairs[blocks == block].mean(axis=0) for block in np.unique(blocks)]
+    means = np.array(of_blocks).reshape(-1, 2)
+    kind, runs, strata = "blocks", 2 * len(pairs), len(means)
+    interval = stats.paired_shift_by_ranks(means[:, 0], means[:, 1], level)
     if frame["block"].n_unique() == 1 and evidence.varied == [wanted.factor]:
         values = not_compared.comparable_values(evidence, frame, wanted.response)
         upper, lower = (
@@ -147,13 +152,6 @@ def _typical_difference(
         )
         kind, runs, strata = "two samples", len(upper) + len(lower), 1
         interval = stats.shift_by_ranks(upper, lower, level)
-    if isinstance(interval, stats.Interval) and interval.level < level and kind == "pairs":
-        interval = stats.TooFew(len(pairs), len(pairs) + 1, "pairs for this confidence level")
-    if isinstance(interval, stats.TooFew) and frame["block"].n_unique() > 1:
-        # The error comes only from these pairs, so an outlier does not affect other contrasts.
-        (interval,), kind = stats.block_intervals([pairs[:, 0] - pairs[:, 1]], level), "pair means"
-        if isinstance(interval, stats.Interval):
-            interval = replace(interval, method="t over pairs")
     if (
         not isinstance(interval, stats.Interval)
         or interval.level < level
@@ -161,9 +159,8 @@ def _typical_difference(
     ):
         return None
     return stats.Difference(
-        wanted.factor, wanted.level, wanted.baseline, interval, strata, runs,
-        len(set(blocks.tolist())), kind,
-    )  # fmt: skip
+        wanted.factor, wanted.level, wanted.baseline, interval, strata, runs, len(means), kind
+    )
 
 
 def rank_companion(

@@ -23,7 +23,8 @@ class FlowResult:
 
     - `offered_hz` is the rate of the study, and `achieved_hz` the mean over the runs.
     - `throughput` is the mean of the payload that arrived (bytes/s).
-    - `latency_us` maps each of QUANTILES to the median over the runs; +inf falls on lost messages.
+    - `latency_us` maps each of QUANTILES to the geometric mean over the runs, as in the answers;
+      +inf if the quantile of a run falls on lost messages.
     - `expected` and `lost` are sums over the runs, without the warm-up; None if a run lacks them.
     """
 
@@ -53,7 +54,7 @@ def results(evidence: Evidence) -> Iterator[FlowResult]:
                     flow.rate_hz,
                     _mean(frame, f"rate_hz_achieved.flow.{flow.name}"),
                     _mean(frame, f"throughput_bytes_per_s.flow.{flow.name}"),
-                    {stem: _median(frame, f"{stem}.flow.{flow.name}") for stem in QUANTILES},
+                    {stem: _typical(frame, f"{stem}.flow.{flow.name}") for stem in QUANTILES},
                     _sum(after_warmup(frame, "expected", f".flow.{flow.name}")),
                     _sum(after_warmup(frame, "lost", f".flow.{flow.name}")),
                 )
@@ -69,15 +70,14 @@ def _mean(frame: pl.DataFrame, name: str) -> float | None:
     return float(values.mean()) if len(values) else None
 
 
-def _median(frame: pl.DataFrame, name: str) -> Value:
-    """Return the median over the runs, or the reason if a run has too few messages."""
+def _typical(frame: pl.DataFrame, name: str) -> Value:
+    """Return the geometric mean over the runs, or the reason if a run has too few messages."""
     values = _known(frame, name)
     too_few = carried.why_not(frame, name)
     if too_few or not len(values):
         return too_few
-    ordered = np.sort(values)
-    middle = ordered[[(len(ordered) - 1) // 2, len(ordered) // 2]]
-    return float(middle[0]) if middle[0] == middle[1] else float(middle.mean())
+    # Clocks of two hosts can make a latency negative; it has no logarithm.
+    return float(np.exp(np.log(values).mean())) if (values > 0).all() else None
 
 
 def _sum(values: FloatArray) -> int | None:

@@ -105,6 +105,10 @@ PHRASES = Phrases(
             "detected”: every other result; it does not show that there is no difference."
         ),
         "whole_family": "all answers below",
+        "elsewhere": (
+            "“With the excluded runs” omits {runs:plural run} whose messages another network "
+            "carried or that bypassed the bridge: they did not measure the study's conditions."
+        ),
         "registered": "The study registered these questions",
         "exploratory_import": (
             "These questions were chosen after the data were recorded, so they are exploratory"
@@ -425,6 +429,9 @@ def _answer_table(evidence: Evidence, answers: Answers) -> Table:
         confidence=CONFIDENCE,
         registration=_registration(evidence),
     )
+    elsewhere = int(evidence.went_another_way.sum())
+    if elsewhere:
+        note = joined([note, PHRASES("elsewhere", runs=elsewhere)])
     return Table("answers", PHRASES("table"), columns, rows, note)
 
 

@@ -27,13 +27,15 @@ PHRASES = Phrases(
             "“Offered” is the rate of the study, and “achieved” is the rate at which the sender "
             "sent; it is lower if the sender or its network is saturated. “Arrived” is the payload "
             "that the receiver got per second of the window, without the warm-up. Rates are means "
-            "over the runs, and latencies are medians over the runs. A lost message has an "
-            "infinite latency. A percentile needs enough messages in each run. Expected and lost "
-            "messages are sums over the runs, without the warm-up."
+            "over the runs. Latencies are geometric means of the runs' percentiles, as in the "
+            "answers. A lost message has an infinite latency; “∞”: so has the percentile of a run. "
+            "A percentile needs enough messages in each run. Expected and lost messages are sums "
+            "over the runs, without the warm-up."
         ),
         "figure": "Median latency of each flow",
         "caption": (
-            "A dot is a valid run.{lost} Boxes show quartiles of rows with at least {boxes} runs."
+            "A dot is the median of a valid run.{lost} Boxes show quartiles of rows with at least "
+            "{boxes} runs; the table has geometric means."
         ),
         "lost": " Runs that lost half of a flow's messages have no dot.",
         "reliable": (

@@ -31,27 +31,26 @@ PHRASES = Phrases(
             "negative (minimum {minimum:number}{unit}, {run}). A ratio of geometric means "
             "needs the logarithm of every run, which these runs lack. To exclude them would "
             "bias the answer. The answers are therefore differences, by ranks if there are "
-            "enough runs."
+            "enough blocks."
         ),
         "is": "is",
         "are": "are",
         "title": "Answers as differences",
         "note": (
             "This table contains shares, and responses that are zero or negative in some runs. The "
-            "estimand is the typical difference (Hodges–Lehmann) of runs that differ only in the "
-            "factor. The runs are compared in pairs within blocks or, if the campaign has one "
-            "block and only one factor, as two samples. With too few pairs for the confidence "
-            "level, the estimate is the mean over the pairs, with a t interval. Differences are in "
-            "the response's unit and belong to the same family as the ratios. “Different”: the "
-            "interval excludes 0. A relative margin does not apply to a difference, so no result "
-            "here is equivalent. A typical difference does not show whether the difference is "
-            "larger in treatments with larger values. The table also gives the difference of "
-            "arithmetic means within blocks, with a t interval. Outliers shift this difference, "
-            "and its interval is wide if large values scatter more than small ones."
+            "difference of shares is that of arithmetic means within blocks, with a t interval. "
+            "For other responses, it is the typical difference (Hodges–Lehmann) of runs that "
+            "differ only in the factor, averaged per block or, if the campaign has one block and "
+            "only one factor, as two samples; with too few blocks for the confidence level, it is "
+            "that of the means, too. Differences are in the response's unit and belong to the same "
+            "family as the ratios. “Different”: the interval excludes 0. A relative margin does "
+            "not apply to a difference, so no result here is equivalent. A typical difference does "
+            "not show whether the difference is larger in treatments with larger values. The last "
+            "columns always give the difference of the means. Outliers shift this difference, and "
+            "its interval is wide if large values scatter more than small ones."
         ),
-        "ranks_of_pairs": "ranks of {pairs} pairs",
+        "ranks_of_blocks": "ranks of {blocks:plural block}",
         "ranks_of_samples": "ranks of two samples",
-        "means_of_pairs": "means of {pairs} pairs",
         "means": "means",
         "by_level": "Does the difference change with the other factors?",
         "by_level_note": (
@@ -148,12 +147,10 @@ def _row(
 
 
 def _how(result: stats.Difference) -> Phrase:
-    if result.kind == "pairs":
-        return PHRASES("ranks_of_pairs", pairs=result.strata)
+    if result.kind == "blocks":
+        return PHRASES("ranks_of_blocks", blocks=result.block_count)
     if result.kind == "two samples":
         return PHRASES("ranks_of_samples")
-    if result.kind == "pair means":
-        return PHRASES("means_of_pairs", pairs=result.strata)
     return PHRASES("means")
 
 

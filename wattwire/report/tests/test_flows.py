@@ -128,6 +128,16 @@ def test_the_first_sentence_ends_with_the_growth():
     assert everywhere["highest"] == pytest.approx(400, rel=0.02)
 
 
+def test_the_table_has_the_mean_of_the_first_sentence():
+    found = evidence()
+    everywhere = only(flow_headline.sentence(found, choices(found, answer_all(found)), Phrase()),
+                      "flow_headline.everywhere").values  # fmt: skip
+    rows = flows.section(found).parts[-1].rows
+    fast = [row["latency_p50_us"] for row in rows
+            if row["flow"] == "command" and row["settings.rmw"] == "fast"]  # fmt: skip
+    assert (min(fast), max(fast)) == (everywhere["lowest"], everywhere["highest"])
+
+
 def with_growth(of_network, scatter=0.0):
     """Return the evidence with other factors of growth, and with scatter between blocks."""
     found = evidence()

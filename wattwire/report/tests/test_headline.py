@@ -227,7 +227,7 @@ def test_percentage_points_of_an_imported_percentage_are_not_percent(tmp_path) -
     first = next(item for item in answers.items if item.response.column == "latency_p50_us")
     percent = replace(first.response, column="lost_pct", title="lost pct", unit="%")
     interval = stats.Interval(1.47, 0.5, 2.4, 0.95, 5, "t")
-    difference = stats.Difference("language", "python", "cpp", interval, 1, 10, 5, "pair means")
+    difference = stats.Difference("language", "python", "cpp", interval, 1, 10, 5, "treatments")
     text = claim(evidence, replace(first, response=percent, result=difference), 1)
     assert only(text, "answer.difference").values["unit"].key == "answer.percentage_points"
 

@@ -12,7 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from wattwire.analysis.contrasts import answer_all
+from wattwire.analysis.dataset import gather
 from wattwire.report import build_report, page_parts, sections
+from wattwire.report.sections import answers as answered
+from wattwire.report.tests.phrase_search import phrases_in
 from wattwire.report.tests.synthetic import (
     CPU_RATIO,
     FAST,
@@ -285,6 +289,21 @@ def test_a_campaign_of_set_aside_runs_names_the_reason_and_then_counts_them(tmp_
         "With the excluded runs: Python used "
     )
     assert "2 blocks, 16 runs)" in words.heading
+
+
+def test_no_answer_includes_excluded_runs_that_another_network_carried(tmp_path) -> None:
+    shape = Shape(blocks=3, patterns=("topic",), unknown_runs=(0, 1))
+    evidence = gather(Campaign(write_campaign(tmp_path / "campaign", shape)))
+    before = answer_all(evidence)
+    for run in evidence.excluded["run"]:
+        evidence.runs[run]["reasons"] = [{"code": "other_interface", "detail": "by eth1"}]
+    evidence.fits.clear()
+    after = answer_all(evidence)
+    pairs = list(zip(before.computed(), after.computed(), strict=True))
+    assert all(item.with_all == item.result for _, item in pairs)
+    assert any(item.with_all != item.result for item, _ in pairs)
+    (elsewhere,) = phrases_in(answered.section(evidence, after), "answers.elsewhere")
+    assert elsewhere.values["runs"] == 2
 
 
 def test_a_campaign_without_one_usable_run_names_the_reason_first(tmp_path) -> None:

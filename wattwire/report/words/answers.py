@@ -68,8 +68,7 @@ PHRASES = Phrases(
         "side_shares": ", mean {level_mean:percent} against {baseline_mean:percent}",
         "simultaneous": "simultaneous {confidence:confidence} interval",
         "single": "{confidence:confidence} interval",
-        "by_ranks_of_pairs": "by ranks of {pairs:plural pair} in {blocks:plural block}",
-        "pair_means": "means of {pairs:plural pair} in {blocks:plural block}",
+        "by_ranks_of_blocks": "by ranks of {blocks:plural block}, {runs:plural run}",
         "by_ranks_of_runs": "by ranks of {runs:plural run}",
         "blocks_and_runs": "{blocks:plural block}, {runs:plural run}",
         "blocks_of_means": "means of {blocks:plural block}, {runs:plural run}",
@@ -148,7 +147,7 @@ PHRASES = Phrases(
 
 UNDECIDED = ("within noise", "undecided")
 """Outcomes without a decision, in their order in the headline."""
-BY_RANKS = ("pairs", "two samples")
+BY_RANKS = ("blocks", "two samples")
 FAR_APART = 10.0
 """A sentence also states both means if the ratio is at least this value or at most its reciprocal.
 """
@@ -345,10 +344,8 @@ def _interval_name(interval: stats.Interval, family: int) -> Phrase:
 
 def _basis(result: stats.Ratio | stats.Difference) -> Phrase:
     blocks = result.block_count
-    if result.kind == "pairs":
-        return PHRASES("by_ranks_of_pairs", pairs=result.strata, blocks=blocks)
-    if result.kind == "pair means":
-        return PHRASES("pair_means", pairs=result.strata, blocks=blocks)
+    if result.kind == "blocks":
+        return PHRASES("by_ranks_of_blocks", blocks=blocks, runs=result.run_count)
     if result.kind == "two samples":
         return PHRASES("by_ranks_of_runs", runs=result.run_count)
     if result.averaged:

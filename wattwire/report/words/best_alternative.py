@@ -62,7 +62,7 @@ PHRASES = Phrases(
         ),
         "observed": "{title} ({value})",
         "wins": (
-            "{extreme:capital} median {response} at each of the {levels:plural level} of "
+            "{extreme:capital} observed {response} at each of the {levels:plural level} of "
             "{factor}: "
             "{wins:listed}."
         ),
@@ -82,7 +82,7 @@ PHRASES = Phrases(
 )
 NAMED_MAX = 4
 """Maximum number of alternatives or levels in a list."""
-Medians = dict[tuple[Any, ...], float]
+Means = dict[tuple[Any, ...], float]
 
 
 def sentences(evidence: Evidence, question: Question, choices: Sequence[Choice]) -> list[Text]:
@@ -97,20 +97,23 @@ def sentences(evidence: Evidence, question: Question, choices: Sequence[Choice])
     responses = {resolve(name, evidence.described) for name in question.responses}
     texts = []
     for choice in choices:
-        medians = _medians(evidence, choice, factors)
-        if choice.response not in responses or len(medians) < 2:
+        means = _means(evidence, choice, factors)
+        if choice.response not in responses or len(means) < 2:
             continue
         text = (
             _ranked_sentence(evidence, choice)
             if choice.placed
-            else _medians_sentence(evidence, choice, factors, medians)
+            else _means_sentence(evidence, choice, factors, means)
         )
-        texts += [text, *_wins_by_level(evidence, choice.response, factors, medians)]
+        texts += [text, *_wins_by_level(evidence, choice.response, factors, means)]
     return [Text(text, "item") for text in texts]
 
 
-def _medians(evidence: Evidence, choice: Choice, factors: Sequence[str]) -> Medians:
-    """Return each comparable alternative's median over its runs, by the levels of `factors`."""
+def _means(evidence: Evidence, choice: Choice, factors: Sequence[str]) -> Means:
+    """Return each comparable alternative's mean over its runs, by the levels of `factors`.
+
+    The mean is geometric, as in the answers, and arithmetic if a run has no logarithm.
+    """
     values: dict[tuple[Any, ...], list[float]] = {}
     for frame in by_treatment(evidence, evidence.usable).values():
         key = tuple(levels_of(frame, name)[0] for name in factors)
@@ -118,7 +121,10 @@ def _medians(evidence: Evidence, choice: Choice, factors: Sequence[str]) -> Medi
             continue
         known = column(frame, choice.response.column)
         values.setdefault(key, []).extend(known[np.isfinite(known)].tolist())
-    return {key: float(np.median(run_values)) for key, run_values in values.items() if run_values}
+    known_values = {key: np.array(of_runs) for key, of_runs in values.items() if of_runs}
+    if all((of_runs > 0).all() for of_runs in known_values.values()):
+        return {key: float(np.exp(np.log(x).mean())) for key, x in known_values.items()}
+    return {key: float(x.mean()) for key, x in known_values.items()}
 
 
 def value_with_unit(response: Response, value: float) -> Phrase:
@@ -208,15 +214,15 @@ def _higher(higher: Sequence[Placed], worse: Phrase) -> Phrase:
     )
 
 
-def _medians_sentence(
-    evidence: Evidence, choice: Choice, factors: Sequence[str], medians: Medians
+def _means_sentence(
+    evidence: Evidence, choice: Choice, factors: Sequence[str], means: Means
 ) -> Phrase:
-    ordered = sorted(medians, key=lambda key: medians[key])
+    ordered = sorted(means, key=lambda key: means[key])
     lowest, highest = (
         PHRASES(
             "observed",
             title=" ".join(evidence.title(*pair) for pair in zip(factors, key, strict=True)),
-            value=value_with_unit(choice.response, medians[key]),
+            value=value_with_unit(choice.response, means[key]),
         )
         for key in (ordered[0], ordered[-1])
     )
@@ -225,13 +231,13 @@ def _medians_sentence(
         response=choice.response.title,
         lowest=lowest,
         highest=highest,
-        alternatives=len(medians),
+        alternatives=len(means),
         reason=choice.why_not,
     )
 
 
 def _wins_by_level(
-    evidence: Evidence, response: Response, factors: Sequence[str], medians: Medians
+    evidence: Evidence, response: Response, factors: Sequence[str], means: Means
 ) -> list[Phrase]:
     """Return sentences on how often each level of a factor is the best over the other factor.
 
@@ -242,11 +248,11 @@ def _wins_by_level(
     texts = []
     for index, factor in enumerate(factors):
         groups: dict[Any, list[tuple[Any, ...]]] = {}
-        for key in medians:
+        for key in means:
             groups.setdefault(key[1 - index], []).append(key)
         compared = [keys for keys in groups.values() if len(keys) > 1]
         best = max if response.more_is_better else min
-        wins = Counter(best(keys, key=lambda key: medians[key])[index] for keys in compared)
+        wins = Counter(best(keys, key=lambda key: means[key])[index] for keys in compared)
         winners = [
             PHRASES("win", level=evidence.title(factor, level), levels=count)
             for level, count in wins.most_common(NAMED_MAX)

@@ -146,9 +146,9 @@ PHRASES = Phrases(
         "terms_main_effects": "the factors' main effects",
         "differences": (
             "For responses with zero or negative values ({responses:listed}), levels were "
-            "compared by the Hodges–Lehmann difference of runs matched within blocks, with "
-            "limits by inversion of the rank test. With too few such runs, levels were "
-            "compared by the difference of means."
+            "compared by the difference of means within blocks, or, if the response is no share "
+            "and there were enough blocks, by the Hodges–Lehmann difference of the means of "
+            "blocks, with limits by inversion of the rank test."
         ),
         "simultaneous": (
             "Intervals are simultaneous at {confidence:confidence} over a family of "

@@ -13,7 +13,7 @@ import polars as pl
 from wattwire.catalog import Bridge
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED
 from wattwire.model.validity import LINK_LATE, ValidityLimits, broken_limits
-from wattwire.model.verdict import Reason, Verdict
+from wattwire.model.verdict import LEAKED, NOT_CARRIED, OTHER_INTERFACE, Reason, Verdict
 from wattwire.rig.emulator_log import LOST, Fate, read_log
 from wattwire.run.node_specs import SECOND_NS
 from wattwire.run.record import HostRecord, RunNetwork, RunRecord
@@ -36,10 +36,6 @@ END_NS = 2**62
 EMULATOR_CPU = "emulator_cpu_share"
 QUEUE_FULL_SHARE, LOST_SHARE = "link_queue_full_share", "link_lost_share"
 INNER_FRAMES = "inner_frames"
-NOT_CARRIED, OTHER_INTERFACE, LEAKED = "not_carried", "other_interface", "leaked"
-OTHER_WAYS = frozenset({NOT_CARRIED, OTHER_INTERFACE, LEAKED})
-"""Reasons against a run whose messages went another way. A repetition would go the same way, and a
-valid one would show only that the way was not noticed, so such a run is not repeated."""
 
 HostReadings = Mapping[str, Readings]
 
