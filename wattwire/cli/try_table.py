@@ -30,8 +30,8 @@ from wattwire.analysis.responses import CPU, LATENCY_P50
 from wattwire.cli import answer_table
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, after_warmup, column
-from wattwire.report.tables import placements, rates, steady_state
-from wattwire.report.words import concurrency
+from wattwire.report.tables import due_time, placements, rates, steady_state
+from wattwire.report.words import concurrency, guarantees
 from wattwire.report.words.answers import all_ended, headline, sentence_of_all
 from wattwire.store import Campaign
 
@@ -294,23 +294,13 @@ def _notes(evidence: Evidence) -> list[str]:
         unsettled = steady_state.unsettled_sentence(evidence, all_series(evidence))
         notes += [unsettled] if unsettled else []
     notes += filter(None, [concurrency.sentence(evidence)])
+    notes += guarantees.unequal(evidence)
+    notes += filter(None, [due_time.outages(evidence), due_time.late_senders(evidence)])
     if evidence.warm_up:
         warm_up_words = str(evidence.warm_up["words"])
         notes.append(f"{warm_up_words[:1].upper()}{warm_up_words[1:]}.")
     left_out = {f"{_name(evidence, e['treatment'])}: {e['skipped']}" for e in evidence.skipped}
     notes += [f"Skipped: {text}." for text in sorted(left_out)]
-    guarantees: dict[str, str] = {}
-    for run in evidence.runs.values():
-        ready = run["nodes"][-1].get("ready") or {}
-        delivery = ready.get("guarantee", {}).get("delivery")
-        if delivery:
-            guarantees[_name(evidence, run["levels"])] = delivery.replace("_", " ")
-    if len(set(guarantees.values())) > 1:
-        listed = ", ".join(f"{name} {delivery}" for name, delivery in sorted(guarantees.items()))
-        notes.append(
-            "The comparison is not like for like, because the treatments guarantee different "
-            f"delivery ({listed})."
-        )
     notes += [*placements.sentences(evidence), *placements.restrictions(evidence)]
     if evidence.excluded.height:
         reasons: dict[str, list[str]] = {}

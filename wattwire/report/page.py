@@ -44,7 +44,7 @@ def build_report(campaign: Path | CampaignReader, printed: bool = False) -> Path
 
     - report/index.html and report/tables/*.csv
     - with `printed`, report/figures/*.svg and *.pdf, and report/tables/*.tex
-    - report/answer.txt: the headline of the page, and one line per question without a number
+    - report/answer.txt: the headline of the page and the lines below it, for the terminal
     - report/validity.txt: the page's notice on a look or on validity limits that were changed later
     - report/analysis.json: all numbers of the answers
 
@@ -77,15 +77,20 @@ def build_report(campaign: Path | CampaignReader, printed: bool = False) -> Path
         tables = tables_of([part for section in sections for part in section.parts])
         _write_tables(tables, folder / "tables", printed)
         notices = validity.sentences(evidence)
-        title, lines = _head(parts, data, notices)
-        gaps = unanswered.questions(evidence, answers)
-        answer = [text for text in (title, lines[0], *gaps) if text]
+        title, rest, lines = _head(parts, data, notices)
+        answer = [title, rest, *(line.text for line in lines if not line.page_only)]
+        answer = [text for text in (*answer, *unanswered.questions(evidence, answers)) if text]
         (folder / "answer.txt").write_text("".join(f"{line}\n" for line in answer), "utf-8")
         (folder / "validity.txt").write_text("".join(f"{line}\n" for line in notices), "utf-8")
         text = json.dumps(numbers, indent=1, allow_nan=False)
         (folder / "analysis.json").write_text(f"{text}\n", "utf-8")
         page = folder / "index.html"
-        page.write_text(_render(evidence, (title, *lines), sections, drawer, printed), "utf-8")
+        page.write_text(
+            _render(
+                evidence, (title, rest, *(line.text for line in lines)), sections, drawer, printed
+            ),
+            "utf-8",
+        )
     return page
 
 
@@ -102,16 +107,13 @@ def _sections(parts: Sequence[PagePart], data: PageData) -> Iterator[Section]:
 
 def _head(
     parts: Sequence[PagePart], data: PageData, notices: Sequence[str]
-) -> tuple[str, list[str]]:
-    """Return the title of the page and the lines below it, sorted by place.
-
-    The first line has the sentences for which the title has no room.
-    """
+) -> tuple[str, str, list[HeadLine]]:
+    """Return the title of the page, its sentences that found no room, and the lines by place."""
     head_lines = [line for part in parts for line in part.head(data)]
-    head_lines += [HeadLine(VALIDITY_PLACE, text) for text in notices]
+    head_lines += [HeadLine(VALIDITY_PLACE, text, page_only=True) for text in notices]
     head_lines.sort(key=lambda line: line.place)
     title, rest = split((line.text for line in head_lines if line.place == TITLE), TITLE_MAX)
-    return title, [rest, *(line.text for line in head_lines if line.place != TITLE)]
+    return title, rest, [line for line in head_lines if line.place != TITLE]
 
 
 def _write_tables(tables: Sequence[Table], folder: Path, printed: bool) -> None:
@@ -131,7 +133,7 @@ def _clear_folder(folder: Path, patterns: Sequence[str]) -> None:
 
 def _render(
     evidence: Evidence,
-    head_lines: tuple[str, ...],
+    head_lines: Sequence[str],
     sections: Sequence[Section],
     drawer: render.Drawer | render.Undrawn,
     printed: bool,

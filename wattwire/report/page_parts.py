@@ -43,10 +43,14 @@ class PageData:
 
 @dataclass(frozen=True)
 class HeadLine:
-    """A line at the top of the page. Lines with the place TITLE form the title."""
+    """A line at the top of the page. Lines with the place TITLE form the title.
+
+    The terminal prints the same lines, except if `page_only`: those that it prints by other means.
+    """
 
     place: int
     text: str
+    page_only: bool = False
 
 
 def no_lines(data: PageData) -> Iterable[HeadLine]:

@@ -240,7 +240,7 @@ def test_different_promises_and_what_was_left_out_are_said():
     made = Made({("a", 64): 10.0, ("b", 64): 20.0}, skipped=skipped,
                 delivery={"a": "best_effort"}, outcome="saturated")  # fmt: skip
     text = " ".join(" ".join(compare(made).lines()).split())
-    assert "guarantee different delivery (a best effort, b reliable)." in text
+    assert "(delivery, order, overload): a: best effort; b: reliable." in text
     assert "Skipped: c: c has no pingpong." in text
     assert "Outcome: a saturated: why." in text
 

@@ -486,7 +486,7 @@ def _head(data: PageData) -> list[HeadLine]:
     gap_sentences = unanswered.questions(data.evidence, data.answers)
     lines = [
         HeadLine(TITLE, unanswered.headline(data.evidence, data.answers)),
-        HeadLine(30, " ".join(gap_sentences)),
+        HeadLine(30, " ".join(gap_sentences), page_only=True),
     ]
     if data.evidence.study.flows:  # the title has room only for what arrives and for the best
         responses = question_responses(data.evidence)

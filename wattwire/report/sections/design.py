@@ -305,5 +305,5 @@ def machine_line(machine: Mapping[str, Any]) -> str:
 PART = PagePart(
     50,
     lambda data: [section(data.evidence)],
-    lambda data: [HeadLine(40, second_line(data.evidence))],
+    lambda data: [HeadLine(40, second_line(data.evidence), page_only=True)],
 )

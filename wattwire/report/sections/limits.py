@@ -65,7 +65,7 @@ def section(evidence: Evidence) -> Section | None:
 
 def _head(data: PageData) -> list[HeadLine]:
     checked = check_limits(data.evidence)
-    return [HeadLine(10, limits.in_short(checked))] if checked else []
+    return [HeadLine(10, limits.in_short(checked), page_only=True)] if checked else []
 
 
 PART = PagePart(30, lambda data: [section(data.evidence)], _head)
