@@ -33,6 +33,7 @@ from wattwire.model.derived import FloatArray, after_warmup, column
 from wattwire.report.tables import due_time, placements, rates, steady_state
 from wattwire.report.words import concurrency, guarantees
 from wattwire.report.words.answers import all_ended, headline, sentence_of_all
+from wattwire.report.words.headlines import single_treatment
 from wattwire.store import Campaign
 
 WIDTH = 80
@@ -214,6 +215,8 @@ def _answer(evidence: Evidence, answers: Answers, rows: Sequence[Line]) -> str:
         return " ".join(filter(None, (page_answer, next(filter(None, sentences), None))))
     if FACTOR in evidence.varied or all_ended(evidence):
         return page_answer
+    if values := single_treatment.sentence(evidence):
+        return values
     baseline = baseline_in(evidence, rows[0].factor, LATENCY_P50)
     row = next((row for row in rows if same_level(row.level, baseline)), rows[0])
     titles = [row.title, *(evidence.title(*pair) for pair in row.others)]

@@ -102,7 +102,7 @@ def test_a_bare_name_is_a_level_or_a_setting_and_a_dotted_one_a_studys_key():
 def test_every_list_of_levels_is_a_factor_of_the_question(arguments, factor, levels, cells):
     study = parse_study("try", document(*arguments, cells=cells), "try")
     assert study.factors[factor] == tuple(levels) and factor not in study.fixed
-    assert study.questions[0].factors == ("cell", factor)
+    assert study.questions[0].factors == (("cell", factor) if len(cells) > 1 else (factor,))
     assert study.plan.primary == ("cell" if len(cells) > 1 else factor)
     assert len(expand(study)) == len(levels) * len(cells)
 

@@ -262,7 +262,7 @@ def _comparing_all(document: dict[str, Any]) -> dict[str, Any]:
     question = {
         "id": "T1",
         "text": "How do these cells and levels differ?",
-        "factors": list(dict.fromkeys((CELL, *varied))),
+        "factors": varied or [CELL],
         "responses": ["latency_p50_us", "cpu_us_per_message", "loss_share"],
     }
     plan = document["plan"]

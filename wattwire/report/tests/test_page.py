@@ -87,7 +87,8 @@ def test_the_first_sentence_answers_with_ratio_interval_blocks_and_runs(ordinary
     found = re.fullmatch(
         r"Swift is better than Python in 2 of 4 responses \(no result: memory.* and energy.*\)\. "
         r"Python used ([\d.]+) times the CPU time per message of Swift \(simultaneous 95 % "
-        r"interval ([\d.]+) to ([\d.]+), 3 blocks, 65 runs\)\. Skipped Swift, action, .*: the "
+        r"interval ([\d.]+) to ([\d.]+), 3 blocks, 65 runs\), on average over the levels of "
+        r"pattern, interval and clients\. Skipped Swift, action, .*: the "
         r"cell has no such capability\.",
         words.heading.strip(),
     )

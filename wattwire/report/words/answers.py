@@ -28,7 +28,7 @@ from wattwire.report.words.headline import (
     extreme_answer,
     winner_sentence,
 )
-from wattwire.report.words.headlines import best_headline, flow_headline
+from wattwire.report.words.headlines import best_headline, flow_headline, single_treatment
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 
 PHRASES = Phrases(
@@ -74,6 +74,7 @@ PHRASES = Phrases(
         "blocks_of_means": "means of {blocks:plural block}, {runs:plural run}",
         "no_number": "{level} against {baseline}, {response}: {reason}",
         "stated": "{claim}.",
+        "averaged": "{claim}, on average over the levels of {factors:listed}.",
         "with_excluded": "With the excluded runs: {answer}",
         "few_degrees": (
             "{blocks:plural block with few treatments leaves/blocks with few treatments leave} "
@@ -435,7 +436,8 @@ def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
         key=lambda item: (item.factor != evidence.primary, _order_of(answers.outcome(item)))
     )
     if not candidates:
-        return joined([*texts, _without_contrast(evidence, answers)])
+        values = single_treatment.sentence(evidence)
+        return joined([*texts, values, _without_contrast(evidence, answers)])
     first = extreme_answer(evidence, answers, candidates[0])
     if has_few_degrees(first.interval.degrees):
         shares = exact_shares(answers, first)
@@ -452,7 +454,7 @@ def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
     elif outcome in UNDECIDED:
         answer = _undecided(evidence, answers, first, candidates)
     else:
-        answer = sentence(evidence, first, answers.family)
+        answer = _averaged(evidence, first, claim(evidence, first, answers.family))
     if outcome != "depends":
         shares = exact_shares(answers, first)
         answer = joined([winner_sentence(evidence, answers, first), *shares, answer])
@@ -462,6 +464,14 @@ def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
     else:
         texts += along_factor(evidence, answers, first) or _dependences(evidence, answers, first)
     return joined(texts)
+
+
+def _averaged(evidence: Evidence, answer: Answer, of_answer: Phrase) -> Phrase:
+    """Return the claim with the factors over whose levels the answer is a mean."""
+    factors = [words.factor_title(name) for name in evidence.varied if name != answer.factor]
+    if not isinstance(answer.result, NUMBER) or answer.result.strata < 2 or not factors:
+        return PHRASES("stated", claim=of_answer)
+    return PHRASES("averaged", claim=of_answer, factors=factors)
 
 
 def _too_few_to_tell(evidence: Evidence, answers: Answers, first: Answer) -> Phrase:
