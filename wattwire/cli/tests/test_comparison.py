@@ -250,7 +250,7 @@ def test_one_cell_alone_has_its_median_and_no_ratio():
     assert compared.lines()[0].startswith("a: median latency 10.0 µs (")
     values = only(compared.answer, "single.values").values
     assert values["p99"].key == "single.unknown", "the runs have too few messages"
-    assert (values["lost"], values["runs"]) == (0.0, 5) and values["per_s"] > 0
+    assert (values["lost"], values["runs"]) == (0.0, 5)
     assert "atio" not in " ".join(compared.lines())
     several = compare(Made({("a", 64): 10.0, ("a", 1024): 20.0}))
     assert several.answer.startswith("a at 64 B: median latency 10.0 µs (")

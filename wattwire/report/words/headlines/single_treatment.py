@@ -15,9 +15,10 @@ PHRASES = Phrases(
     "single",
     {
         "values": (
-            "{title}: median latency {median}, p99 {p99}, {lost:percent} lost, {per_s:number} "
-            "{delivered}, over {runs:plural run} (geometric means of the runs' latencies)."
+            "{title}: median latency {median}, p99 {p99}, {lost:percent} lost{rate}, over "
+            "{runs:plural run} (latencies: geometric means over runs)."
         ),
+        "rate": ", {per_s:number} {delivered}",
         "interval": "{interval:estimate} µs ({interval:limits}, 95 % CI)",
         "value": "{value:number} µs",
         "unknown": "unknown ({reason})",
@@ -34,7 +35,7 @@ def sentence(evidence: Evidence) -> Phrase:
         return Phrase()
     expected = after_warmup(frame, "expected").sum()
     per_s = rates.delivered_per_s(frame)
-    if not expected > 0 or per_s is None:
+    if not expected > 0:
         return Phrase()
     return PHRASES(
         "values",
@@ -42,8 +43,9 @@ def sentence(evidence: Evidence) -> Phrase:
         median=_latency(evidence, MEDIAN),
         p99=_latency(evidence, P99),
         lost=float(after_warmup(frame, "lost").sum() / expected),
-        per_s=per_s,
-        delivered=rates.delivered_title(evidence),
+        rate=PHRASES("rate", per_s=per_s, delivered=rates.delivered_title(evidence))
+        if per_s is not None
+        else "",
         runs=frame.height,
     )
 
