@@ -30,18 +30,15 @@ def answer_all(evidence: Evidence) -> Answers:
     family = _family(evidence, evidence.usable, drafts)
     confidence = interval_confidence(evidence)
     level = stats.bonferroni(confidence, family)
-    family_of_all = _family(evidence, all_runs, drafts)
+    has_excluded = all_runs is not evidence.usable
+    family_of_all = _family(evidence, all_runs, drafts) if has_excluded else family
     level_of_all = stats.bonferroni(confidence, family_of_all)
     items = []
     for draft in drafts:
-        items.append(
-            replace(
-                draft,
-                result=contrast(evidence, evidence.usable, draft, level),
-                with_all=contrast(evidence, all_runs, draft, level_of_all),
-                by_ranks=rank_companion(evidence, draft, level),
-            )
-        )
+        result = contrast(evidence, evidence.usable, draft, level)
+        with_all = contrast(evidence, all_runs, draft, level_of_all) if has_excluded else result
+        by_ranks = rank_companion(evidence, draft, level)
+        items.append(replace(draft, result=result, with_all=with_all, by_ranks=by_ranks))
     blocks = evidence.usable["block"].n_unique() if evidence.usable.height else 0
     margin = evidence.study.answers.margin
     answers = Answers(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,7 @@ from wattwire.stats.blocked import GROUPED, RANDOM
 from wattwire.store import ImportedCampaign, Messages
 from wattwire.store.rereading import Reread, from_due_time
 
+Value = TypeVar("Value")
 OPEN_LOOP_ONLY = ("rate_hz", "interval_s")
 ROW_INDEX = "#row"
 """Temporary column. No response has this name, because it contains "#"."""
@@ -86,7 +87,7 @@ class Evidence:
     titles: Mapping[str, Mapping[str, str]]
     runs: dict[str, dict[str, Any]] = field(default_factory=dict)
     levels_seen: dict[str, list[Any]] = field(default_factory=dict)
-    fits: dict[tuple[str, str], Any] = field(default_factory=dict)
+    fits: dict[tuple[str, ...], Any] = field(default_factory=dict)
     groups: dict[int, tuple[pl.DataFrame, dict[tuple[str, ...], pl.DataFrame]]] = field(
         default_factory=dict
     )
@@ -361,6 +362,34 @@ def levels_of(frame: pl.DataFrame, factor: str) -> list[Any]:
     """Return the level of `factor` in each row; None if it is unknown."""
     name = f"factor.{factor}"
     return frame[name].to_list() if name in frame.columns else [None] * frame.height
+
+
+def numbered(
+    frame: pl.DataFrame, columns: Sequence[str]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the number of each row's combination of values, and each combination's first row.
+
+    The shapes are (rows,) and (combinations,). The numbers follow the order of the first rows.
+    Missing columns are ignored.
+    """
+    names = [name for name in columns if name in frame.columns]
+    if not names:
+        return np.zeros(frame.height, np.int64), np.arange(min(1, frame.height))
+    rows = frame.select(names).with_row_index(ROW_INDEX)
+    groups = rows.group_by(names, maintain_order=True).agg(ROW_INDEX)[ROW_INDEX]
+    numbers = np.empty(frame.height, np.int64)
+    numbers[groups.explode().to_numpy()] = np.repeat(np.arange(groups.len()), groups.list.len())
+    return numbers, groups.list.first().cast(pl.Int64).to_numpy()
+
+
+def per_treatment(
+    evidence: Evidence, frame: pl.DataFrame, value_of: Callable[[dict[str, Any]], Value]
+) -> list[Value]:
+    """Return `value_of(levels)` of each run of `frame`, from one call per treatment."""
+    treatment, firsts = numbered(frame, [f"factor.{name}" for name in evidence.varied])
+    runs = frame["run"].gather(firsts) if frame.height else ()
+    values = [value_of(all_levels(evidence.runs[run])) for run in runs]
+    return [values[number] for number in treatment.tolist()]
 
 
 def rows_at(frame: pl.DataFrame, levels: Mapping[str, Any]) -> npt.NDArray[np.bool_]:

@@ -10,8 +10,8 @@ from typing import Any
 
 from wattwire import stats
 from wattwire.analysis.answering.answer_types import Answer, Answers, Result
-from wattwire.analysis.answering.disagreement import CHANGE_MIN, strata_confidence
-from wattwire.analysis.answering.single_contrast import contrast, without_value
+from wattwire.analysis.answering.disagreement import CHANGE_MIN, contrast_at
+from wattwire.analysis.answering.single_contrast import without_value
 from wattwire.analysis.dataset import Evidence
 
 
@@ -49,17 +49,12 @@ def by_level(
     ]
     items = all_answers if only is None else only
     return [
-        AtLevel(item, other, level, _contrast_at(evidence, item, other, level))
+        AtLevel(item, other, level, contrast_at(evidence, item, other, level))
         for item in items
         for other in dict.fromkeys((*factors_of.get(item.question, ()), *evidence.varied))
         if other != item.factor
         for level in evidence.factors.get(other, ())
     ]
-
-
-def _contrast_at(evidence: Evidence, item: Answer, other: str, level: Any) -> Result:
-    confidence = strata_confidence(evidence, item.factor)
-    return contrast(evidence, evidence.usable, item, confidence, (other, level))
 
 
 def _partly_answered(evidence: Evidence, answers: Answers) -> list[Answer]:

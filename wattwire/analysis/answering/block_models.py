@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from wattwire import stats
 from wattwire.analysis import not_compared
 from wattwire.analysis.answering import dependent_rows
-from wattwire.analysis.dataset import Evidence, levels_of, order_of, same_level
+from wattwire.analysis.dataset import Evidence, levels_of, numbered, order_of, same_level
 from wattwire.analysis.responses import Response
 from wattwire.model.derived import FloatArray, column
 
@@ -49,31 +49,33 @@ def matched(
     one level of each other factor. It is included if it has every level of `factor`.
     """
     values = not_compared.comparable_values(evidence, frame, response)
-    run_levels = levels_of(frame, factor)
     if scale == "log":
         values = np.log(np.where(values > 0, values, math.nan))
-    index_of = {
-        run_level: next((i for i, level in enumerate(levels) if same_level(run_level, level)), -1)
-        for run_level in set(run_levels)
-    }
-    level_index = np.array([index_of[run_level] for run_level in run_levels], dtype=np.int64)
-    kept = np.flatnonzero((level_index >= 0) & ~np.isnan(values)).tolist()
-    other_levels = [levels_of(frame, name) for name in evidence.varied if name != factor]
-    blocks = frame["block"].to_list()
-    # Cells are combinations of block and other factors, numbered by first occurrence.
-    cells: dict[tuple[Any, ...], int] = {}
-    rows = list(zip(blocks, *other_levels, strict=True))
-    cell = np.array([cells.setdefault(rows[row], len(cells)) for row in kept], dtype=np.int64)
-    shape = (len(cells), len(levels))
-    slots, size = cell * len(levels) + level_index[kept], len(cells) * len(levels)
+    level_of_run, firsts = numbered(frame, [f"factor.{factor}"])
+    index_of = [
+        next((i for i, level in enumerate(levels) if same_level(run_level, level)), -1)
+        for run_level in levels_of(frame[firsts], factor)
+    ]
+    level_index = np.array(index_of, dtype=np.int64)[level_of_run]
+    kept = np.flatnonzero((level_index >= 0) & ~np.isnan(values))
+    cell_frame, keys = _cells(evidence, frame, without=factor)
+    cell, firsts = numbered(cell_frame[kept], keys)
+    shape = (len(firsts), len(levels))
+    slots, size = cell * len(levels) + level_index[kept], len(firsts) * len(levels)
     counts = np.bincount(slots, minlength=size).reshape(shape)
     sums = np.bincount(slots, values[kept], size).reshape(shape)
     complete = (counts > 0).all(axis=1)
-    number_of = {
-        block: number for number, block in enumerate(dict.fromkeys(key[0] for key in cells))
-    }
-    block = np.array([number_of[key[0]] for key in cells], dtype=np.int64)[complete]
-    return np.asarray(sums[complete] / counts[complete], dtype=np.float64), block
+    block, _ = numbered(cell_frame[kept][firsts], ["block"])
+    return np.asarray(sums[complete] / counts[complete], dtype=np.float64), block[complete]
+
+
+def _cells(
+    evidence: Evidence, frame: pl.DataFrame, without: str = ""
+) -> tuple[pl.DataFrame, list[str]]:
+    """Return the block and the varied levels of each run, and the names of these columns."""
+    names = ["block", *(f"factor.{name}" for name in evidence.varied if name != without)]
+    present = [name for name in names if name in frame.columns]
+    return frame.select(present), present
 
 
 def fit_of(
@@ -133,11 +135,8 @@ def model_rows(
     rows = np.flatnonzero(not_compared.compared(evidence, frame, response))
     if frame.height == 0 or frame["block"].n_unique() < 2:
         return rows, np.arange(rows.size)
-    levels = (levels_of(frame, name) for name in evidence.varied)
-    keys = list(zip(frame["block"].to_list(), *levels, strict=True))
-    cells: dict[tuple[Any, ...], int] = {}
-    cell_of_run = np.array([cells.setdefault(keys[row], len(cells)) for row in rows], np.int64)
-    firsts = np.unique(cell_of_run, return_index=True)[1]
+    cell_frame, keys = _cells(evidence, frame)
+    cell_of_run, firsts = numbered(cell_frame[rows], keys)
     return rows[firsts], cell_of_run
 
 

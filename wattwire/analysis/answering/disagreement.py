@@ -6,9 +6,10 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from wattwire import stats
-from wattwire.analysis.answering.answer_types import NUMBER, Answer, Answers
+from wattwire.analysis.answering.answer_types import NUMBER, Answer, Answers, Result
 from wattwire.analysis.answering.confidence import interval_confidence
 from wattwire.analysis.answering.single_contrast import contrast
 from wattwire.analysis.dataset import Evidence
@@ -35,13 +36,22 @@ def confidence_at_levels(level_counts: Sequence[int], confidence: float) -> floa
     return max((confidence, *levels))
 
 
+def contrast_at(evidence: Evidence, answer: Answer, other: str, level: Any) -> Result:
+    """Return the cached contrast of an answer at one level of the factor `other`."""
+    key = (*answer.key, str(answer.baseline), other, str(level))
+    if key not in evidence.fits:
+        confidence = strata_confidence(evidence, answer.factor)
+        evidence.fits[key] = contrast(evidence, evidence.usable, answer, confidence, (other, level))
+    result: Result = evidence.fits[key]
+    return result
+
+
 def disagreeing_factor(evidence: Evidence, answers: Answers, answer: Answer) -> str:
     """Return the first other varied factor whose levels contradict each other or the answer."""
     is_ratio = isinstance(answer.result, stats.Ratio)
-    confidence = strata_confidence(evidence, answer.factor)
     for other in evidence.varied:
         results = [
-            contrast(evidence, evidence.usable, answer, confidence, (other, level))
+            contrast_at(evidence, answer, other, level)
             for level in (evidence.factors[other] if other != answer.factor else ())
         ]
         numbers = [result for result in results if isinstance(result, NUMBER)]

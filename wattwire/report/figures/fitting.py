@@ -27,7 +27,7 @@ def fit(chart: dict[str, Any], points: Sequence[Mapping[str, Any]] | None) -> No
         for channel, side in (("x", "width"), ("y", "height")):
             if channel in encoding and isinstance(unit.get(side), (int, float)):
                 _wrap(encoding[channel], unit[side])
-                if points:
+                if points and _has_log_axis(encoding[channel]):
                     room = unit[side] / LABEL_PX[channel]
                     _ticks(encoding[channel], room, _axis_values(unit, channel, points))
     if points and len(points) > CROWD:
@@ -76,13 +76,15 @@ def _axis_values(
     ends = (channel, f"{channel}2")
     shown = [encoding.get(name, {}) for encoding in encodings(unit) for name in ends]
     fields = {field_encoding["field"] for field_encoding in shown if "field" in field_encoding}
-    values = (point.get(field) for point in points for field in fields)
+    values = {point.get(field) for field in fields for point in points}
     return [value for value in values if value and isinstance(value, (int, float))]
 
 
+def _has_log_axis(channel: Mapping[str, Any]) -> bool:
+    return channel.get("scale", {}).get("type") == "log" and "axis" in channel
+
+
 def _ticks(channel: dict[str, Any], room: float, values: Sequence[float]) -> None:
-    if channel.get("scale", {}).get("type") != "log" or "axis" not in channel:
-        return
     ticks = log_ticks(min(values), max(values), room) if values else []
     if ticks:
         channel["axis"] = {**channel["axis"], "values": ticks}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from functools import lru_cache
 
 UNDRAWABLE = re.compile(
@@ -14,6 +15,11 @@ INHERITED = frozenset(
      "toString", "valueOf"}
 )  # fmt: skip
 """Properties that every JavaScript object inherits (Object.getOwnPropertyNames)."""
+
+
+def all_drawable(texts: Collection[str]) -> bool:
+    """Return whether `drawable` changes none of the texts."""
+    return INHERITED.isdisjoint(texts) and UNDRAWABLE.search("\n".join(texts)) is None
 
 
 @lru_cache(maxsize=10_000)

@@ -6,9 +6,10 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from wattwire.analysis.dataset import Evidence, all_levels, levels_run
+from wattwire.analysis.dataset import Evidence, all_levels, levels_run, per_treatment
 from wattwire.analysis.responses import CPU, LATENCY_P50, Response
 from wattwire.model import words
 from wattwire.model.derived import column
@@ -187,38 +188,41 @@ def _points(
         block = entry.get("block")
     values = column(evidence.usable, first.column)
     second_values = column(evidence.usable, second.column) if second else [math.nan] * len(values)
+    names = per_treatment(evidence, evidence.usable, partial(_names, evidence, layout))
     points = []
-    for run, value, second_value in zip(evidence.usable["run"], values, second_values, strict=True):
+    rows = zip(evidence.usable["run"].to_list(), values, second_values, names, strict=True)
+    for run, value, second_value, run_names in rows:
         if not math.isfinite(value) or run not in position_of:
             continue
         first_of_block = block_starts[position_of[run]]
-        levels = all_levels(evidence.runs[run])
-        tone = evidence.title(layout.tone, levels.get(layout.tone))
         point: dict[str, Any] = {
             "run": run,
             "order": position_of[run],
             "edge": first_of_block - 0.5 if first_of_block > 1 else None,
             "used": "valid",
-            "treatment": evidence.treatment_title(levels),
             "value": figures.rounded(float(value)),
             "x": figures.rounded(float(second_value)) if math.isfinite(second_value) else None,
-            "colour": tone,
-            "down": tone,
-            "row": _row(evidence, layout, levels),
-            "panel": evidence.title(layout.panel, levels.get(layout.panel)) if layout.panel else "",
+            **run_names,
         }
         point["y"] = point["value"]
-        if layout.across:
-            point["across"] = evidence.title(layout.across, levels.get(layout.across))
         points.append(point)
     return sorted(points, key=lambda point: point["order"])
 
 
-def _row(evidence: Evidence, layout: Layout, levels: Mapping[str, Any]) -> str:
-    """Return a treatment's name in its panel, from its level of the colour and the other levels."""
+def _names(evidence: Evidence, layout: Layout, levels: Mapping[str, Any]) -> dict[str, str]:
+    """Return the texts of a treatment's points.
+
+    `row` is its name in its panel, from its level of the colour and the other levels.
+    """
     tone = evidence.title(layout.tone, levels.get(layout.tone))
     shown_elsewhere = [name for name in (layout.tone, layout.panel) if name]
-    return ", ".join(filter(None, (tone, evidence.treatment_title(levels, shown_elsewhere))))
+    row = ", ".join(filter(None, (tone, evidence.treatment_title(levels, shown_elsewhere))))
+    panel = evidence.title(layout.panel, levels.get(layout.panel)) if layout.panel else ""
+    names = {"colour": tone, "down": tone, "row": row, "panel": panel}
+    names["treatment"] = evidence.treatment_title(levels)
+    if layout.across:
+        names["across"] = evidence.title(layout.across, levels.get(layout.across))
+    return names
 
 
 def _rows(evidence: Evidence, layout: Layout, points: list[dict[str, Any]]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from wattwire.model import words
 from wattwire.report.figures.fitting import fit
-from wattwire.report.figures.letters import drawable
+from wattwire.report.figures.letters import all_drawable, drawable
 
 Spec = dict[str, Any]
 Points = Sequence[Mapping[str, Any]]
@@ -85,16 +85,13 @@ def finish(chart: Spec, points: Points | None) -> Spec:
     Names of levels and columns are converted to text that Vega can draw.
     """
     chart = _drawable_words(chart)
-    if points is not None and not all(map(_is_drawable, points)):
+    texts = {text for point in points or () for text in point.values() if isinstance(text, str)}
+    if points is not None and not all_drawable(texts):
         points = [_drawable_words(point) for point in points]
     fit(chart, points)
     # The points are not copied, so charts with the same points share one list on the page.
     datasets = {} if points is None else {"datasets": {POINTS: points}}
     return {"config": CONFIG, **chart, **datasets}
-
-
-def _is_drawable(point: Mapping[str, Any]) -> bool:
-    return all(drawable(value) == value for value in point.values() if isinstance(value, str))
 
 
 def _drawable_words(node: Any) -> Any:

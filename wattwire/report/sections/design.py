@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -180,7 +179,7 @@ def _with_untried(counts: Phrase, untried: int) -> Phrase:
 
 def _run_table(evidence: Evidence) -> Table:
     planned = evidence.planned
-    treatments = {json.dumps(all_levels(entry), sort_keys=True) for entry in planned}
+    treatments = {repr(sorted(all_levels(entry).items())) for entry in planned}
     blocks = {entry.get("block") for entry in planned}
     windows_s = window_seconds(evidence, evidence.usable)
     known_s = windows_s[np.isfinite(windows_s)]

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 
-from wattwire.analysis.dataset import Evidence, all_levels, levels_run
+from wattwire.analysis.dataset import Evidence, levels_run, per_treatment
 from wattwire.analysis.responses import Response, measured, offered
 from wattwire.model import words
 from wattwire.model.derived import column
@@ -264,20 +265,16 @@ def _runs(
     columns: dict[str, list[Any]] = {}
     for frame, used in ((evidence.usable, "valid"), (evidence.excluded, "excluded")):
         runs = frame["run"].to_list()
-        treatments = [all_levels(evidence.runs[run]) for run in runs]
+        names = per_treatment(evidence, frame, partial(_names, evidence, factors))
         frame_columns: dict[str, list[Any]] = {
             "run": runs,
             "block": frame["block"].to_list(),
             "order": [positions.get(run, 0) for run in runs],
             "used": [used] * len(runs),
-            "treatment": [
-                figures.drawable(evidence.treatment_title(treatment)) for treatment in treatments
-            ],
         }
-        for n, name in enumerate(factors):
-            frame_columns[f"f{n}"] = [
-                evidence.word(name, treatment.get(name)) for treatment in treatments
-            ]
+        name_columns = ("treatment", *(f"f{n}" for n in range(len(factors))))
+        for n, name in enumerate(name_columns):
+            frame_columns[name] = [run_names[n] for run_names in names]
         for n, response in enumerate(responses):
             frame_columns[f"r{n}"] = _rounded(frame, response)
         for name, values in frame_columns.items():
@@ -287,6 +284,12 @@ def _runs(
         order = _thinned_rows(order, columns["treatment"])
     sorted_columns = {name: [values[index] for index in order] for name, values in columns.items()}
     return packed_columns(sorted_columns, len(order))
+
+
+def _names(evidence: Evidence, factors: list[str], levels: dict[str, Any]) -> tuple[str, ...]:
+    """Return the title of a treatment for charts, and its level of each factor."""
+    title = figures.drawable(evidence.treatment_title(levels))
+    return title, *(evidence.word(name, levels.get(name)) for name in factors)
 
 
 def _thinned_rows(order: list[int], treatments: list[str]) -> list[int]:

@@ -6,7 +6,6 @@ lines name the treatments that are missing from a comparison, in addition to the
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -126,13 +125,18 @@ def treatments(evidence: Evidence) -> list[Missing]:
     The result omits treatments that the study excludes, and treatments whose runs are still to
     come.
     """
-    designed = {_key(levels): levels for levels in map(all_levels, evidence.designed)}
+    designed: dict[str, Levels] = {}
+    keys: dict[str, str] = {}
+    for entry in evidence.designed:
+        levels = all_levels(entry)
+        key = keys[entry["run"]] = _key(levels)
+        designed[key] = levels
     skipped_entries = [
         entry for entry in evidence.skipped if not _excluded(evidence.study, all_levels(entry))
     ]
     all_treatments = [*designed.values(), *map(all_levels, skipped_entries)]
     missing = []
-    runs = _without_number(evidence, designed)
+    runs = _without_number(evidence, keys)
     for name, members in _named_groups(evidence, [designed[key] for key in runs], all_treatments):
         member_runs = [run for levels in members for run in runs[_key(levels)]]
         missing.append(Missing((name,), _causes(evidence, member_runs)))
@@ -150,7 +154,7 @@ def treatments(evidence: Evidence) -> list[Missing]:
 
 
 def _key(levels: Levels) -> str:
-    return json.dumps(levels, sort_keys=True, default=str)
+    return repr(sorted(levels.items()))
 
 
 def _as_list(level: Any) -> list[Any]:
@@ -168,9 +172,11 @@ def _excluded(study: Study, levels: Levels) -> bool:
     )
 
 
-def _without_number(evidence: Evidence, designed: Mapping[str, Levels]) -> dict[str, list[str]]:
-    """Return the tried runs of each treatment without a number, by the treatment's key."""
-    keys = {entry["run"]: _key(all_levels(entry)) for entry in evidence.designed}
+def _without_number(evidence: Evidence, keys: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the tried runs of each treatment without a number, by the treatment's key.
+
+    `keys` has the treatment's key of each designed run.
+    """
     columns = [
         column(evidence.usable, response.column) for response in question_responses(evidence)
     ]
@@ -188,7 +194,7 @@ def _without_number(evidence: Evidence, designed: Mapping[str, Levels]) -> dict[
     for run in (*usable, *excluded):
         if run in keys and keys[run] not in answered:
             tried.setdefault(keys[run], []).append(run)
-    return {key: tried[key] for key in designed if key in tried}
+    return {key: tried[key] for key in dict.fromkeys(keys.values()) if key in tried}
 
 
 def _causes(evidence: Evidence, runs: Sequence[str]) -> Phrase:
