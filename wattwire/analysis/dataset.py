@@ -136,8 +136,11 @@ class Evidence:
         The list omits blocks after a stop by width, runs that count system calls, and settling
         runs.
         """
-        kept = [entry for entry in self.plan if entry.get("control") not in (TRACED, SETTLING)]
-        entries = [entry for entry in kept if not entry.get("skipped")]
+        entries = [
+            entry
+            for entry in self.plan
+            if not entry.get("skipped") and entry.get("control") not in (TRACED, SETTLING)
+        ]
         return [e for e in entries if not self._skipped_by_stop(e)] if self.stopping else entries
 
     def _skipped_by_stop(self, entry: Mapping[str, Any]) -> bool:

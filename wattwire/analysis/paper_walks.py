@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress, product
 from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from wattwire.analysis.dataset import Evidence, levels_of, levels_run, same_level
+from wattwire.analysis.dataset import Evidence, levels_of, levels_run, rows_at
 from wattwire.analysis.offloading.emulated import is_emulated
 from wattwire.analysis.responses import Response, measured, resolve
 from wattwire.model import words
@@ -74,16 +73,13 @@ def walked(evidence: Evidence, walk: Walk) -> Walked:
     by = [name for name in walk.by if levels_run(evidence, name)]
     response = resolve(walk.response, evidence.described)
     values, blocks = column(frame, response.column), frame["block"].to_list()
-    levels_by_factor = [levels_of(frame, name) for name in by]
     groups: dict[str, list[float]] = {}
     group_blocks: dict[str, list[Any]] = {}
     for levels in product(*(levels_run(evidence, name) for name in by)):
         title = ", ".join(
             evidence.title(name, level) for name, level in zip(by, levels, strict=True)
         )
-        in_group = np.ones(frame.height, bool)
-        for run_levels, level in zip(levels_by_factor, levels, strict=True):
-            in_group &= _is_allowed(run_levels, [level])
+        in_group = rows_at(frame, dict(zip(by, levels, strict=True)))
         if in_group.any():
             groups[title] = values[in_group].tolist()
             group_blocks[title] = list(compress(blocks, in_group))
@@ -99,19 +95,5 @@ def kept_by(frame: pl.DataFrame, where: Mapping[str, Sequence[Any]]) -> pl.DataF
     """Return the rows of `frame` that have one of the levels of each factor in `where`."""
     mask = np.ones(frame.height, bool)
     for name, allowed in where.items():
-        mask &= _is_allowed(levels_of(frame, name), allowed)
+        mask &= sum((rows_at(frame, {name: level}) for level in allowed), np.zeros_like(mask))
     return frame.filter(pl.Series(mask))
-
-
-def _is_allowed(levels: Sequence[Any], allowed: Sequence[Any]) -> NDArray[np.bool_]:
-    """Return whether the level of each row is allowed, shape (rows,).
-
-    Each distinct level is compared only once.
-    """
-    # The key includes the type because 1 equals True, and a list differs from its text.
-    keys = [(type(level), level if isinstance(level, Hashable) else str(level)) for level in levels]
-    allowed_by_key = {
-        key: any(same_level(level, allowed_level) for allowed_level in allowed)
-        for key, level in dict(zip(keys, levels, strict=True)).items()
-    }
-    return np.array([allowed_by_key[key] for key in keys], dtype=bool)
