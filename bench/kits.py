@@ -36,7 +36,7 @@ from contract.conformance.cell import CellUnderTest
 from wattwire.catalog import Cell
 from wattwire.catalog.manifest import read_toml
 from wattwire.model.errors import UsageError
-from wattwire.model.study import merge
+from wattwire.model.fields import merge
 
 ROOT = Path(__file__).resolve().parents[1]
 LANGUAGES = ("go", "java", "csharp", "javascript", "ruby", "php")

@@ -28,8 +28,8 @@ from wattwire.catalog.links import MANIFEST as LINK_MANIFEST
 from wattwire.catalog.only import check_only
 from wattwire.catalog.services import check_services
 from wattwire.model.errors import UsageError, nearest, unknown
+from wattwire.model.fields import merge
 from wattwire.model.setting_purposes import SETTING_PURPOSES, SWITCH
-from wattwire.model.study import merge
 from wattwire.model.treatment import Level
 
 

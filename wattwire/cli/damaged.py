@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sqlite3
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ DEBUG = "WATTWIRE_DEBUG"
 """Environment variable that makes wattwire raise the original error, with its traceback."""
 UNREADABLE = (
     ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError,
-    ValueError, sqlite3.Error,
+    ValueError,
 )  # fmt: skip
 """Errors that a document of the wrong structure causes. A full disk causes an OSError."""
 
@@ -32,9 +31,10 @@ def damage_named(campaign: Path | str) -> Iterator[None]:
     except WattwireError:
         raise
     except BaseException as error:
-        # Panics of Polars are not subclasses of Exception. They are identified by name, because
-        # importing Polars takes longer than many commands.
-        unreadable = isinstance(error, UNREADABLE) or type(error).__module__.startswith("polars")
+        # Errors of SQLite and Polars are identified by name, because importing these libraries
+        # takes longer than many commands. Panics of Polars are not subclasses of Exception.
+        modules = ("polars", "sqlite3")
+        unreadable = isinstance(error, UNREADABLE) or type(error).__module__.startswith(modules)
         unreadable = unreadable or type(error).__name__ == "PanicException"
         if not unreadable or os.environ.get(DEBUG):
             raise

@@ -8,14 +8,13 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
-from rich.console import Console
-from rich.live import Live
-from rich.text import Text
-
 from wattwire.cli.wrap import columns, printable, unfiltered, wrapped
 from wattwire.model.words import plural
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
     from wattwire.run.progress import Progress
 
 BUILD_LINE_EVERY_S = 30.0
@@ -141,6 +140,9 @@ class ScreenProgress:
     """Shows a live line on a terminal. The results of finished runs scroll above it."""
 
     def __init__(self, console: Console | None = None) -> None:
+        from rich.console import Console  # noqa: PLC0415 - slow to import, only for a terminal
+        from rich.live import Live  # noqa: PLC0415
+
         self._console = console or Console(file=unfiltered(sys.stdout))
         self._tally = Tally()
         self._label = self._phase = ""
@@ -153,6 +155,8 @@ class ScreenProgress:
 
     def _line(self) -> Text:
         """Return the current line. The time of a build advances between its events."""
+        from rich.text import Text  # noqa: PLC0415 - slow to import
+
         if self._build is not None:
             text = build_words(self._build, time.monotonic() - self._build_began_s)
         elif self._tally.runs:

@@ -18,8 +18,8 @@ from wattwire.cli.quantities import share
 from wattwire.cli.verbs import compare
 from wattwire.model import words
 from wattwire.model.errors import UsageError
+from wattwire.model.fields import merge
 from wattwire.model.metrics import check_response
-from wattwire.model.study import merge
 from wattwire.model.variants import FACTOR
 from wattwire.rig.git_trees import tree_of
 

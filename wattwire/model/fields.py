@@ -1,7 +1,8 @@
-"""Parse tables of a study into dataclasses whose fields declare the allowed values."""
+"""Merge the tables of a study, and parse them into dataclasses that declare the allowed values."""
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import Field, field, fields
@@ -17,6 +18,17 @@ WORDS: dict[type, str] = {
 NO_WORDS: Mapping[str, Collection[str]] = {}
 NO_SYNONYMS: Mapping[str, str] = {}
 Table = TypeVar("Table")
+
+
+def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge `overlay` into a copy of `base`. Tables are merged, and other values are replaced."""
+    merged = dict(copy.deepcopy(dict(base)))
+    for key, value in overlay.items():
+        if isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
+            merged[key] = merge(merged[key], value)
+        else:
+            merged[key] = copy.deepcopy(value)
+    return merged
 
 
 def given(allowed: str, default: Any = "", **rules: Any) -> Any:

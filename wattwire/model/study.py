@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import shlex
 from collections.abc import Collection, Mapping
@@ -23,7 +22,7 @@ from wattwire.model.deployment import (
     parse_request,
 )
 from wattwire.model.errors import UsageError, unknown
-from wattwire.model.fields import WORDS, given, number, read_table
+from wattwire.model.fields import WORDS, given, merge, number, read_table
 from wattwire.model.flows import (
     FLOW,
     FLOWS,
@@ -293,17 +292,6 @@ class Study:
     def roles(self) -> tuple[str, ...]:
         """Return the roles of the study's nodes."""
         return tuple(dict.fromkeys(role for pattern in self.patterns for role in pattern.roles))
-
-
-def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge `overlay` into a copy of `base`. Tables are merged, and other values are replaced."""
-    merged = dict(copy.deepcopy(dict(base)))
-    for key, value in overlay.items():
-        if isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
-            merged[key] = merge(merged[key], value)
-        else:
-            merged[key] = copy.deepcopy(value)
-    return merged
 
 
 def presets_of(document: Mapping[str, Any], where: str) -> dict[str, Mapping[str, Any]]:

@@ -15,7 +15,6 @@ from wattwire.catalog import Catalog
 from wattwire.catalog.links import MANIFEST as LINK_MANIFEST
 from wattwire.catalog.manifest import read_toml
 from wattwire.cli.pairing import Pairs
-from wattwire.cli.screen import make_progress
 from wattwire.cli.verbs import add_verb
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.model.errors import (
@@ -27,7 +26,6 @@ from wattwire.model.errors import (
     nearest,
     unknown,
 )
-from wattwire.rig import AgentClient, Builder
 
 LINKS, BRIDGES = "links", "bridges"
 """First arguments of `check` that select links or bridges instead of cells."""
@@ -146,6 +144,9 @@ def _print_row(name: str, text: str) -> None:
 
 def build(options: argparse.Namespace) -> int:
     """Build cells. If a cell cannot be built, the others are still built."""
+    from wattwire.cli.screen import make_progress  # noqa: PLC0415 - `list` needs none of these
+    from wattwire.rig import AgentClient, Builder  # noqa: PLC0415
+
     catalog = Catalog()
     failed = 0
     progress = make_progress(as_json=False, plain=False)

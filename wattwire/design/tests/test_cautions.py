@@ -1,7 +1,8 @@
 """Test that likely mistakes are reported, and that correct studies are not."""
 
 from wattwire.design import cautions, expand
-from wattwire.model.study import merge, parse_study
+from wattwire.model.fields import merge
+from wattwire.model.study import parse_study
 
 STUDY = {
     "factors": {"loop": ["open", "closed"]},

@@ -7,8 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from wattwire.model.errors import UsageError, unknown
-from wattwire.model.fields import given, needed, number, read_table
-from wattwire.model.study import merge
+from wattwire.model.fields import given, merge, needed, number, read_table
 
 DIRECTIONS = ("up", "down")
 """From a near host to the switch, and from the switch to a near host."""

@@ -5,7 +5,8 @@ import copy
 import pytest
 
 from wattwire.model.errors import UsageError
-from wattwire.model.study import apply_preset, merge, parse_study
+from wattwire.model.fields import merge
+from wattwire.model.study import apply_preset, parse_study
 from wattwire.model.warm_up import AUTO
 
 STUDY = {
