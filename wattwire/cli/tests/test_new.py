@@ -7,7 +7,7 @@ import pytest
 from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import read_toml
 from wattwire.cli.main import main
-from wattwire.design import make_plan
+from wattwire.design import cautions, make_plan
 from wattwire.model.study import apply_preset, parse_study
 from wattwire.run.resolve_cells import prepare
 
@@ -36,6 +36,11 @@ def test_cells_that_are_named_are_those_of_the_study(tmp_path, capsys):
     assert main(["new", str(tmp_path / "mine"), "loopback/cpp", "loopback/python"]) == 0
     document = read_toml(tmp_path / "mine/study.toml")
     assert document["factors"]["cell"] == ["loopback/cpp", "loopback/python"]
+    study = parse_study("mine", document, "")
+    assert study.questions[0].factors == ("cell", "payload_bytes"), "cells are compared"
+    assert study.plan.primary == "cell"
+    assert study.answers.baseline == {"cell": "loopback/cpp", "payload_bytes": 64}
+    assert cautions(study, prepare(study, Catalog(), None).treatments) == []
     out = capsys.readouterr().out
     assert out.splitlines()[-1] == f"Next: wattwire plan {tmp_path / 'mine/study.toml'}"
 

@@ -10,11 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Catalog
+from wattwire.catalog.manifest import read_toml
 from wattwire.cli.verbs import add_verb
 from wattwire.model.errors import EXIT_OK, MissingError, UsageError
+from wattwire.model.study import parse_study
+from wattwire.model.words import listed
+from wattwire.run.resolve_cells import prepare
 
 TEMPLATE = "study_template.toml"
 TEMPLATE_CELL = '["loopback/python"]'
+CELL = "cell"
+NAMED_MAX = 4
+"""Maximum number of cells that the title names."""
 
 
 def add_to(verbs: Any) -> None:
@@ -50,15 +57,46 @@ def new(options: argparse.Namespace) -> int:
         raise MissingError(
             f"{path}: cannot be written ({error.strerror}); name a file in a writable folder"
         ) from error
-    print(f"Wrote {path}. The study runs without changes, and comments explain every line.")
+    skipped = dict.fromkeys(_skipped(path))
+    runs_unchanged = "" if skipped else "The study runs without changes, and comments"
+    print(f"Wrote {path}. {runs_unchanged or 'Comments'} explain every line.")
+    for reason in skipped:
+        print(f"The study skips {reason}.")
     print(f"Next: wattwire plan {shlex.quote(str(path))}")
     return EXIT_OK
 
 
+def _skipped(path: Path) -> list[str]:
+    """Return the reason for each treatment of a new study that cannot be measured here."""
+    study = parse_study(path.stem, read_toml(path), str(path))
+    try:
+        return [reason for _, reason in prepare(study, Catalog(), None).skipped]
+    except MissingError as error:  # none of its cells can be measured
+        return [f"all treatments: {error}"]
+
+
 def study_text(cells: list[str]) -> str:
-    """Return the template. If `cells` is not empty, it replaces the cells of the template."""
+    """Return the template. If `cells` is not empty, it replaces the cells of the template.
+
+    A study of several cells asks how they differ.
+    """
     template = resources.files("wattwire.cli") / TEMPLATE
     text = template.read_text(encoding="utf-8")
     if not cells:
         return text
-    return text.replace(TEMPLATE_CELL, json.dumps(cells), 1)
+    text = text.replace(TEMPLATE_CELL, json.dumps(cells), 1)
+    if len(cells) == 1:
+        return text
+    names = listed(cells) if len(cells) <= NAMED_MAX else f"{len(cells)} cells"
+    for old, new in (
+        ("What does a bigger payload cost?", f"What do {names} cost?"),
+        ("How does the payload change", "How do cell and payload change"),
+        ('factors = ["payload_bytes"]', f'factors = ["{CELL}", "payload_bytes"]'),
+        ('primary = "payload_bytes" #', f'primary = "{CELL}"          #'),
+        (
+            "baseline = {payload_bytes",
+            f"baseline = {{{CELL} = {json.dumps(cells[0])}, payload_bytes",
+        ),
+    ):
+        text = text.replace(old, new, 1)
+    return text
