@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wattwire.model.deployment import PATTERNS, node_count, sender_rate_hz, without_send_time
+from wattwire.model.cores import CORES, SAME
+from wattwire.model.deployment import (
+    PATTERNS,
+    node_count,
+    sender_count,
+    sender_rate_hz,
+    without_send_time,
+)
 from wattwire.model.flows import flow_parts
 from wattwire.model.questions import factors_without_question
 from wattwire.model.study import Study
 from wattwire.model.treatment import Treatment
-from wattwire.model.words import count, listed
+from wattwire.model.words import count, listed, plural
 
 CALL_US_MIN = 20.0
 """Shortest typical duration (µs) of a call between two processes on one machine."""
@@ -19,14 +26,18 @@ PROCESSES_MANY = 100
 """Number of processes in a run above which a caution states it and a confirmation is required."""
 
 
-def cautions(study: Study, treatments: Sequence[Treatment]) -> list[str]:
-    """Return warnings to display before the study runs."""
+def cautions(study: Study, treatments: Sequence[Treatment], cpus: int = 0) -> list[str]:
+    """Return warnings to display before the study runs.
+
+    `cpus` is the number of CPUs of the nodes' only host, or 0 if it is unknown.
+    """
     return [
         *_no_question(study),
         *_averaged(study),
         *_without_latency(treatments),
         *_many_processes(treatments),
         *_impossible_rates(treatments),
+        *_impossible_totals(treatments, cpus),
         *_ends_in_warm_up(study, treatments),
         *_without_effect(study, treatments),
     ]
@@ -74,17 +85,45 @@ def _impossible_rates(treatments: Sequence[Treatment]) -> list[str]:
     """Return a sentence on the highest rate that leaves too little time for a message or call."""
     highest: dict[tuple[str, float, str], float] = {}
     for part in (part.treatment for t in treatments for part in flow_parts(t)):
-        pattern, rate_hz = PATTERNS[str(part["pattern"])], sender_rate_hz(part)
-        one_call = bool(pattern.result) and int(part["outstanding_max"]) == 1
-        limit_us, action = (CALL_US_MIN, "a call") if one_call else (SEND_US_MIN, "a send")
+        rate_hz, (action, limit_us) = sender_rate_hz(part), _shortest(part)
         if rate_hz is not None and rate_hz * limit_us > 1e6:
-            key = (action, limit_us, pattern.sender)
+            key = (action, limit_us, PATTERNS[str(part["pattern"])].sender)
             highest[key] = max(rate_hz, highest.get(key, 0.0))
     return [
         f"rate_hz = {count(rate_hz)} per {sender} leaves {1e6 / rate_hz:.3g} µs, but {action} "
         f"usually takes {limit_us:g} µs or more, so the {sender} will be late; use a lower rate"
         for (action, limit_us, sender), rate_hz in highest.items()
     ]
+
+
+def _impossible_totals(treatments: Sequence[Treatment], cpus: int) -> list[str]:
+    """Return a sentence on the largest number of senders whose rates together exceed the CPUs.
+
+    A single sender could keep each of these rates.
+    """
+    sentences: dict[int, str] = {}
+    for part in (part.treatment for t in treatments for part in flow_parts(t)):
+        rate_hz, (action, limit_us), senders = (
+            sender_rate_hz(part), _shortest(part), sender_count(part)
+        )  # fmt: skip
+        available = 1 if part.get(CORES) == SAME else cpus
+        if rate_hz is None or rate_hz * limit_us > 1e6 or not available:
+            continue
+        if senders * rate_hz * limit_us > available * 1e6:
+            sender = PATTERNS[str(part["pattern"])].sender
+            sentences[senders] = (
+                f"{plural(senders, sender)} at rate_hz = {count(rate_hz)} each offer "
+                f"{count(senders * rate_hz)} Hz in total, but {action} usually takes {limit_us:g} "
+                f"µs or more and the nodes share {plural(available, 'CPU')}, so the senders will "
+                "be late; use a lower rate or fewer senders"
+            )
+    return [sentences[max(sentences)]] if sentences else []
+
+
+def _shortest(part: Treatment) -> tuple[str, float]:
+    """Return what a sender does per message, and its shortest typical duration (µs)."""
+    one_call = bool(PATTERNS[str(part["pattern"])].result) and int(part["outstanding_max"]) == 1
+    return ("a call", CALL_US_MIN) if one_call else ("a send", SEND_US_MIN)
 
 
 def _ends_in_warm_up(study: Study, treatments: Sequence[Treatment]) -> list[str]:

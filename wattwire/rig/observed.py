@@ -79,11 +79,15 @@ class Observed:
         nearest = min((run.nodes for run in closed_runs), key=lambda n: (abs(n - nodes), n))
         return statistics.median(run.call_s or 0.0 for run in closed_runs if run.nodes == nearest)
 
-    def reached_hz(self) -> float | None:
-        """Return the highest rate of a sender in runs that did not reach their offered rate."""
-        return max(
-            (run.reached_hz for run in self.runs if run.reached_hz is not None), default=None
-        )
+    def reached_hz(self, nodes: int) -> float | None:
+        """Return the highest rate of a sender in runs that did not reach their offered rate.
+
+        The runs are those with the most nodes of at most `nodes`: among more nodes, a sender is not
+        faster. The result is None without such runs.
+        """
+        late = [run for run in self.runs if run.reached_hz is not None and run.nodes <= nodes]
+        most = max((run.nodes for run in late), default=0)
+        return max((run.reached_hz or 0.0 for run in late if run.nodes == most), default=None)
 
 
 def observed(name: str) -> Observed:

@@ -14,7 +14,7 @@ from typing import Any
 from wattwire.catalog import Cell
 from wattwire.design import PlannedRun
 from wattwire.hosts.fragments import FRAGMENTED_FROM_BYTES, WAIT_MAX_S
-from wattwire.model.deployment import PATTERNS, sender_rate_hz
+from wattwire.model.deployment import PATTERNS, node_count, sender_rate_hz
 from wattwire.model.flows import flow_parts
 from wattwire.model.rig import NETNS
 from wattwire.model.study import Plan, Study
@@ -141,17 +141,18 @@ def unreached_rates(
     treatments: Iterable[Treatment], cells: Mapping[str, Mapping[str, Cell]]
 ) -> list[str]:
     """Return a sentence per cell whose senders did not reach such a rate in earlier runs here."""
-    offered: dict[str, float] = {}
+    late: dict[str, tuple[float, float]] = {}
     for treatment in treatments:
         for part in (flow.treatment for flow in flow_parts(treatment)):
             name = cells[treatment.key][PATTERNS[str(part["pattern"])].sender].name
-            offered[name] = max(offered.get(name, 0.0), sender_rate_hz(part) or 0.0)
-    reached = {name: observed(name).reached_hz() for name in offered}
+            offered_hz = sender_rate_hz(part) or 0.0
+            reached_hz = observed(name).reached_hz(node_count(treatment))
+            if reached_hz is not None and offered_hz > max(reached_hz, late.get(name, (0.0,))[0]):
+                late[name] = (offered_hz, reached_hz)
     return [
-        f"{name}: rate_hz = {count(offered[name])} per sender, but in earlier runs here its "
-        f"senders reached at most {count(rate_hz)} Hz; they will be late. Use a lower rate"
-        for name, rate_hz in reached.items()
-        if rate_hz is not None and offered[name] > rate_hz
+        f"{name}: rate_hz = {count(offered_hz)} per sender, but in earlier runs here its "
+        f"senders reached at most {count(reached_hz)} Hz; they will be late. Use a lower rate"
+        for name, (offered_hz, reached_hz) in late.items()
     ]
 
 

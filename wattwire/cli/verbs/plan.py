@@ -56,7 +56,7 @@ from wattwire.run.forecast import (
     unreached_rates,
     window_words,
 )
-from wattwire.run.resolve_cells import prepare, without_core_gaps
+from wattwire.run.resolve_cells import Prepared, prepare, without_core_gaps
 from wattwire.store import Campaign
 from wattwire.store.imported import open_campaign
 
@@ -145,7 +145,7 @@ def plan(options: argparse.Namespace) -> int:
         _print_pilot(study, Path(options.pilot), options.width)
     elif options.width is not None:
         raise UsageError("--width requires --pilot DIR")
-    for caution in (*cautions(study, kept), *unreached_rates(kept, prepared.cells)):
+    for caution in cautions_here(study, prepared):
         _say(f"caution: {caution}")
     if options.table:
         for run in runs:
@@ -155,6 +155,13 @@ def plan(options: argparse.Namespace) -> int:
         print(f"Presets: {', '.join(presets)}.")
     print(f"Next: {run_command(options)}")
     return EXIT_OK
+
+
+def cautions_here(study: Study, prepared: Prepared) -> list[str]:
+    """Return the warnings of the study's settings and of earlier runs on this machine."""
+    cpus = host.cores() if len(study.rig.hosts) == 1 else 0
+    kept = prepared.treatments
+    return [*cautions(study, kept, cpus), *unreached_rates(kept, prepared.cells)]
 
 
 def _core_levels(study: Study) -> Sequence[Level]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from wattwire.catalog import Catalog
 from wattwire.cli import exit_status, studies, variants
+from wattwire.cli.percentiles_ahead import too_few_lines
 from wattwire.cli.screen import make_progress
 from wattwire.cli.verbs import add_verb, compare, plan
 from wattwire.cli.verbs.report import answer_of, numbers_of, stamps_of, tell_answers, write_report
@@ -28,7 +29,7 @@ from wattwire.model.verdict import START_CODES, ended_unsent
 from wattwire.model.words import plural
 from wattwire.rig import host
 from wattwire.run.forecast import Expected, expectations, forecast
-from wattwire.run.resolve_cells import prepare
+from wattwire.run.resolve_cells import Prepared, prepare
 from wattwire.store import Campaign
 
 if TYPE_CHECKING:
@@ -163,15 +164,19 @@ def begin(
 def _ask_first(options: argparse.Namespace, catalog: Catalog) -> None:
     """Request confirmation of a long plan or of many processes, before anything is built."""
 
-    def planned(preset: str | None) -> tuple[Study, list[PlannedRun], dict[str, Expected]]:
+    def planned(
+        preset: str | None, warn: bool = False
+    ) -> tuple[Study, list[PlannedRun], dict[str, Expected]]:
         name, path, document = _loaded(options, catalog, preset)
         study = parse_study(name, document, str(path))
         choose = studies.chooser(study, options.only, catalog)
         prepared = prepare(study, catalog, None, choose)
         expected = expectations(prepared.treatments, prepared.cells, host.cores())
+        if warn:
+            _warn(study, prepared)
         return study, make_plan(prepared.treatments, study.plan), expected
 
-    study, runs, expected = planned(options.preset)
+    study, runs, expected = planned(options.preset, warn=True)
     if options.yes or not plan.needs_confirmation(study, runs, expected):
         return
     presets = {}
@@ -179,6 +184,15 @@ def _ask_first(options: argparse.Namespace, catalog: Catalog) -> None:
         with contextlib.suppress(WattwireError):  # skip a preset that cannot be run on this machine
             presets[name] = forecast(*planned(name)).seconds
     plan.confirm_long(study, runs, presets, expected)
+
+
+def _warn(study: Study, prepared: Prepared) -> None:
+    """Print the cautions of `plan` to standard error: after the runs, they come too late."""
+    cautions = [
+        *too_few_lines(study, prepared.treatments), *plan.cautions_here(study, prepared)
+    ]  # fmt: skip
+    for text in cautions:
+        print(wrapped(f"Caution: {text}.", columns(sys.stderr)), file=sys.stderr)
 
 
 def _resumed(options: argparse.Namespace, catalog: Catalog, progress: Any) -> CampaignRunner:

@@ -14,6 +14,7 @@ from typing import Any
 
 from wattwire.catalog import Catalog, Cell
 from wattwire.cli.builds_ahead import build_words, builds_ahead
+from wattwire.cli.percentiles_ahead import too_few_lines
 from wattwire.cli.quantities import duration_s, size_bytes
 from wattwire.cli.rates_ahead import rate_lines
 from wattwire.cli.screen import duration_words, make_progress
@@ -26,9 +27,9 @@ from wattwire.cli.studies import (
 )
 from wattwire.cli.verbs import add_verb
 from wattwire.cli.verbs import run as campaigns
-from wattwire.cli.verbs.plan import agent_here, confirm_long
+from wattwire.cli.verbs.plan import agent_here, cautions_here, confirm_long
 from wattwire.cli.verbs.report import stamps_of
-from wattwire.design import PlannedRun, cautions, make_plan
+from wattwire.design import PlannedRun, make_plan
 from wattwire.model.cores import CORES, FREE, SAME, Machine, checked
 from wattwire.model.cores.descriptions import core_lines
 from wattwire.model.deployment import PATTERNS
@@ -40,7 +41,7 @@ from wattwire.model.validity import VALIDITY
 from wattwire.model.warm_up import AUTO_WORD
 from wattwire.model.words import listed, plural
 from wattwire.rig import Builder, host
-from wattwire.run.forecast import expectations, forecast, unreached_rates
+from wattwire.run.forecast import expectations, forecast
 from wattwire.run.resolve_cells import Prepared, prepare
 from wattwire.store import Campaign
 
@@ -160,7 +161,7 @@ def _announce(
     treatments = prepared.treatments
     notes += [f"{text}.{DEFAULT_NOTE if is_default else ''}" for text in placements]
     notes += [f"{text[:1].upper()}{text[1:]}." for text in rate_lines(treatments)]
-    cautious = (*cautions(study, treatments), *unreached_rates(treatments, prepared.cells))
+    cautious = (*too_few_lines(study, treatments), *cautions_here(study, prepared))
     warnings = (f"Caution: {text}." for text in cautious)
     for text in (headline, *reasons, *notes, *warnings):
         print("\n".join(textwrap.wrap(text, WIDTH, break_on_hyphens=False)), flush=True)

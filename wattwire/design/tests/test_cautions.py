@@ -99,3 +99,17 @@ def test_a_rate_in_closed_loop_has_no_effect():
     ):
         assert any(one.startswith("rate_hz has no effect in closed loop") for one in said_of)
     assert said(fixed={"rate_hz": 50.0}) == [], "one of the two loops is open"
+
+
+def test_rates_of_several_clients_that_exceed_the_cpus_together_are_cautioned_against():
+    fixed = {"pattern": "service", "clients": 8, "rate_hz": 20_000.0}
+    study = parse_study(
+        "example", merge(STUDY, {"factors": {"loop": ["open"]}, "fixed": fixed}), ""
+    )
+    treatments = [treatment for treatment, _ in expand(study)]
+    (sentence,) = cautions(study, treatments, cpus=2)
+    assert sentence.startswith("8 clients at rate_hz = 20\u202f000 each offer 160\u202f000 Hz")
+    assert "share 2 CPUs" in sentence
+    assert cautions(study, treatments, cpus=4) == cautions(study, treatments) == []
+    (sentence,) = said(factors={"loop": ["open"]}, fixed={**fixed, "cores": "same"})
+    assert "share 1 CPU," in sentence

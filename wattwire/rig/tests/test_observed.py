@@ -52,10 +52,14 @@ def test_a_thousand_nodes_take_longer_even_if_two_start_faster_than_the_base():
 
 def test_the_highest_rate_of_runs_that_missed_their_rate_is_kept():
     note_run(NAME, ObservedRun(2, 1.0), {})
-    assert observed(NAME).reached_hz() is None
+    assert observed(NAME).reached_hz(2) is None
     for rate_hz in (40_000.0, 30_000.0, None):
         note_run(NAME, ObservedRun(2, 1.0, None, rate_hz), {})
-    assert observed(NAME).reached_hz() == 40_000.0
+    assert observed(NAME).reached_hz(2) == 40_000.0
+    note_run(NAME, ObservedRun(9, 1.0, None, 5_000.0), {})
+    assert observed(NAME).reached_hz(9) == 5_000.0, "eight clients share the CPUs"
+    assert observed(NAME).reached_hz(8) == 40_000.0
+    assert observed(NAME).reached_hz(1) is None
 
 
 @pytest.mark.parametrize(
