@@ -149,8 +149,8 @@ def _verdict(
 
 def _unexamined(clause: str) -> str:
     """Return the reason why a clause has no scenario; usually, the cell lacks its pattern."""
-    patterns = [f" of the pattern {name}" for name, own in PATTERN_CLAUSES.items() if own == clause]
-    return f"no scenario{''.join(patterns)} was chosen"
+    patterns = [name for name, own in PATTERN_CLAUSES.items() if own == clause]
+    return f"the cell has no {patterns[0]}" if patterns else "no scenario of the cell tests it"
 
 
 def results(outcomes: Sequence[ScenarioOutcome]) -> list[ClauseResult]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import re
 import secrets
 import subprocess
 import sys
@@ -32,7 +33,14 @@ from wattwire.cli.verbs.doctor import install_command, sources
 from wattwire.cli.wrap import searchable
 from wattwire.hosts.hosts import here
 from wattwire.model.deployment import HOST, Deployment
-from wattwire.model.errors import MissingError, UsageError
+from wattwire.model.errors import (
+    EXIT_BAD_RESULT,
+    EXIT_CANNOT_TELL,
+    EXIT_OK,
+    MissingError,
+    UsageError,
+    unknown,
+)
 from wattwire.model.setting_purposes import NAGLE_OFF, TLS
 from wattwire.model.words import number, plural
 from wattwire.rig import AgentClient, Builder, CellBuild
@@ -44,6 +52,12 @@ from wattwire.run.processes import RunProcesses
 from wattwire.run.services import Service, endpoint_words, start_service
 
 SERVICE_TIMEOUT_S = 10.0
+INTRODUCTION = (
+    "Short runs of each cell test the node contract, clause by clause (C-NN in "
+    "contract/CONTRACT.md). Clauses that passed have no line."
+)
+CLAUSE = re.compile(r"C-\d+")
+STATUS_WORDS = {"passed": "passed", "failed": "failed", "skipped": "not tested"}
 BEFORE_READY = ("C-06", "C-07")
 """Clauses whose violation ends a scenario before its window."""
 
@@ -51,9 +65,10 @@ BEFORE_READY = ("C-06", "C-07")
 def check_cells(
     names: list[str], clauses: list[str] | None, pairs: Pairs, rig: Path | None = None
 ) -> int:
-    """Run the conformance suite on cells and return the number of failed clauses.
+    """Run the conformance suite on cells and return the exit code.
 
-    Print the cells that cannot be built. Several cells are paired with each other. A single cell is
+    Print the cells that cannot be built. If no clause was tested, the exit code is
+    EXIT_CANNOT_TELL. Several cells are paired with each other. A single cell is
     paired with the other cells of its middleware. Each pair is checked once, in both directions,
     after the clauses of its first cell. With `rig`, the nodes of a scenario run on the hosts of a
     rig, in turn. Raises MissingError if no cell can be built, and UsageError
@@ -64,8 +79,12 @@ def check_cells(
             "--clause pair tests pairs, but --pairs none (or --no-pairs) skips them. Use "
             "--pairs cross or --pairs all."
         )
+    for name in clauses or []:
+        if CLAUSE.fullmatch(name) and name not in suite().CLAUSES:
+            raise unknown("--clause", "clause", name, suite().CLAUSES)
     catalog = Catalog()
     failed = 0
+    print(searchable(INTRODUCTION, sys.stdout), flush=True)
     progress = make_progress(as_json=False, plain=False)
     with tempfile.TemporaryDirectory(prefix="wattwire-check-") as folder:
         agent = AgentClient(Path(folder))
@@ -87,10 +106,13 @@ def check_cells(
             agent.close()
     if len(check.absent) == len(chosen):
         raise MissingError(f"nothing was checked: {', '.join(check.absent)} cannot be built here")
-    all_hold = "every tested clause passes"
-    summary = f"{plural(failed, 'clause')} failed" if failed else all_hold
-    print(summary + (f"; absent: {', '.join(check.absent)}" if check.absent else ""))
-    return failed
+    untested = f"; absent: {', '.join(check.absent)}" if check.absent else ""
+    if not failed and not check.passed:
+        print(searchable(f"no clause was tested, so there is no result{untested}", sys.stdout))
+        return EXIT_CANNOT_TELL
+    failure = f"{plural(failed, 'clause')} failed; the lines above name what was found and expected"
+    print(searchable((failure if failed else "every tested clause passes") + untested, sys.stdout))
+    return EXIT_BAD_RESULT if failed else EXIT_OK
 
 
 def measure_costs(names: list[str]) -> int:
@@ -189,6 +211,8 @@ class _Check:
         self._built: dict[str, Any] = {}
         self._strangers = Strangers(folder)
         self.absent: list[str] = []
+        self.passed = 0
+        """Number of clauses and pairs of all cells that passed."""
 
     def run(self, cell: Cell, pairing: Pairing, clauses: list[str] | None) -> int:
         """Check a cell and its pairs, print the failures and return their number."""
@@ -207,25 +231,28 @@ class _Check:
             print(searchable(f"absent  {capability}: {reason}", sys.stdout, "  ", " " * 8))
         if unpaired_reason:
             print(searchable(f"not paired: {unpaired_reason}", sys.stdout, "  ", " " * 4))
-        counts = {"passed": 0, "failed": 0, "skipped": 0}
+        counts = dict.fromkeys(STATUS_WORDS, 0)
         ended_by: list[str] = []
 
         def print_result(result: Any) -> None:
             counts[result.status] = counts.get(result.status, 0) + 1
             if result.status != "passed" or result.clause == "pair":
-                line = f"{result.status:<8}{result.clause}  {result.name}: {result.detail}"
+                status = STATUS_WORDS[result.status]
+                line = f"{status:<12}{result.clause}  {result.name}: {result.detail}"
                 print(searchable(line, sys.stdout, "  ", " " * 8))
 
         def print_scenario(attempt: Any) -> None:
             if not attempt.skipped and not attempt.scenario.pair:
                 ended_by.append(attempt.ended_by)
             if attempt.stolen_share:
-                reason = f"failed while the host stole {attempt.stolen_share:.0%} of the CPU"
-                line = f"twice   {attempt.scenario.name}: {reason}"
+                reason = f"it failed while the host stole {attempt.stolen_share:.0%} of the CPU"
+                line = f"{'run again':<12}{attempt.scenario.name}: {reason}"
                 print(searchable(line, sys.stdout, "  ", " " * 8), flush=True)
 
         self._suite.run_suite(subject, partner_cells, clauses, print_result, print_scenario)
-        print("  " + ", ".join(f"{count} {status}" for status, count in counts.items()), flush=True)
+        by_status = (f"{count} {STATUS_WORDS[status]}" for status, count in counts.items())
+        print("  " + ", ".join(by_status), flush=True)
+        self.passed += counts["passed"]
         if pairing.pairs is not Pairs.NONE and not clauses and not counts["failed"]:
             self._measure_strangers(cell, subject, pairing)
         if untested := early_words(ended_by):
@@ -251,7 +278,11 @@ class _Check:
         try:
             calls = self._strangers.measure(subject, others)
         except (broken, OSError, RuntimeError, subprocess.SubprocessError) as error:
-            print(searchable(f"strangers not measured: {error}", sys.stdout, "  ", " " * 4))
+            print(
+                searchable(
+                    f"clients of other cells: not measured: {error}", sys.stdout, "  ", " " * 4
+                )
+            )
             return
         note_stranger_calls(self._builder.cell(cell).key, calls)
         print(searchable(stranger_words(calls), sys.stdout, "  ", " " * 4), flush=True)
@@ -298,8 +329,8 @@ def stranger_words(calls: StrangerCalls) -> str:
     if not slower_us:
         slowest = max(calls.strangers_us.values())
         return (
-            f"strangers: with {plural(len(calls.strangers_us), 'other cell')}, a round trip to "
-            f"this server takes {number(slowest)} µs at most (median; with its own cell "
+            f"clients of {plural(len(calls.strangers_us), 'other cell')}: a round trip to this "
+            f"server takes {number(slowest)} µs at most (median; with its own client "
             f"{number(calls.own_us)} µs)"
         )
     each = ", ".join(f"{name} {number(latency)} µs" for name, latency in slower_us.items())
@@ -307,7 +338,7 @@ def stranger_words(calls: StrangerCalls) -> str:
     if calls.tuned_us is not None:
         tuned = f"; with {calls.tuned} {number(calls.tuned_us)} µs for the first of them"
     return (
-        f"strangers: this server is slower for clients of other cells: {each} (median round trip; "
+        f"clients of other cells: this server is slower for {each} (median round trip; "
         f"its own client {number(calls.own_us)} µs{tuned})"
     )
 
@@ -322,8 +353,7 @@ def early_words(ended_by: Sequence[str]) -> str:
         return ""
     return (
         f"{early} of {plural(len(ended_by), 'scenario')} ended before the nodes were READY. "
-        "Clauses that only these scenarios test are reported as skipped. Fix these scenarios "
-        "first"
+        "Clauses that only these scenarios test are not tested. Fix these scenarios first"
     )
 
 

@@ -163,8 +163,8 @@ def test_clauses_without_a_selected_scenario_have_no_result(cells: Cells) -> Non
 
 def test_a_clause_of_a_pattern_without_scenarios_is_skipped_with_the_pattern() -> None:
     details = {result.clause: result.detail for result in results([])}
-    assert details["C-37"] == "no scenario of the pattern pipeline was chosen"
-    assert details["C-19"] == "no scenario was chosen"
+    assert details["C-37"] == "the cell has no pipeline"
+    assert details["C-19"] == "no scenario of the cell tests it"
 
 
 def test_selecting_pairs_excludes_the_cells_own_scenarios(cells: Cells) -> None:

@@ -1,12 +1,15 @@
 """Tests of the pairing of cells as all pairs, as a ring and a star, or without pairs."""
 
+from unittest import mock
+
 import pytest
 
 from wattwire.catalog import Catalog
+from wattwire.cli import conformance
 from wattwire.cli.conformance import early_words
 from wattwire.cli.main import main
 from wattwire.cli.pairing import Pairs, pairs_of, partners, unpaired
-from wattwire.model.errors import EXIT_USAGE, UsageError
+from wattwire.model.errors import EXIT_CANNOT_TELL, EXIT_USAGE, UsageError
 
 FIVE = dict.fromkeys(["wire/a", "wire/b", "wire/c", "wire/d", "wire/e"], "")
 WIRES = {"calls/a": "json", "calls/b": "soap", "calls/c": "json", "other/a": "json"}
@@ -123,3 +126,13 @@ def test_the_name_of_a_middleware_means_all_of_its_cells() -> None:
     assert len(names) > 1
     with pytest.raises(UsageError, match="loopbak"):
         catalog.cells_like(["loopbak"])
+
+
+def test_a_check_that_tests_no_clause_is_no_success(monkeypatch, capsys):
+    assert main(["check", "loopback/python", "--clause", "C-999"]) == EXIT_USAGE
+    assert 'unknown clause "C-999"' in capsys.readouterr().err
+    for name in ("AgentClient", "CheckHosts", "Builder", "here"):
+        monkeypatch.setattr(conformance, name, mock.MagicMock())
+    monkeypatch.setattr(conformance._Check, "run", lambda *_: 0)
+    assert main(["check", "loopback/python", "--clause", "C-29"]) == EXIT_CANNOT_TELL
+    assert "no clause was tested" in capsys.readouterr().out

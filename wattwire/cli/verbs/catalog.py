@@ -195,8 +195,7 @@ def check(options: argparse.Namespace) -> int:
             )
         return EXIT_BAD_RESULT if measure_costs(options.cells) else EXIT_OK
     rig = Path(options.rig) if options.rig else None
-    failures = check_cells(options.cells, options.clause, Pairs(options.pairs or "all"), rig)
-    return EXIT_BAD_RESULT if failures else EXIT_OK
+    return check_cells(options.cells, options.clause, Pairs(options.pairs or "all"), rig)
 
 
 def _check_bridges(options: argparse.Namespace, catalog: Catalog) -> int:
