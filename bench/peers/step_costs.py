@@ -256,9 +256,9 @@ Times = dict[tuple[str, str, int], tuple[int, int]]
 def _sample(processes: dict[str, int]) -> tuple[int, Times]:
     """Return the elapsed ns and, by role, name and number of a thread, its CPU ns and its waits."""
     time.sleep(SETTLE_S)
-    before, begin_ns = _times(processes), time.monotonic_ns()
+    before, begin_ns = thread_times(processes), time.monotonic_ns()
     time.sleep(SAMPLE_S)
-    after, end_ns = _times(processes), time.monotonic_ns()
+    after, end_ns = thread_times(processes), time.monotonic_ns()
     differences = {
         key: (after[key][0] - cpu_ns, after[key][1] - waits)
         for key, (cpu_ns, waits) in before.items()
@@ -267,7 +267,8 @@ def _sample(processes: dict[str, int]) -> tuple[int, Times]:
     return end_ns - begin_ns, differences
 
 
-def _times(processes: dict[str, int]) -> Times:
+def thread_times(processes: dict[str, int]) -> Times:
+    """Return CPU ns and voluntary switches by role, name and number of a thread."""
     times = {}
     for role, pid in processes.items():
         for task in Path(f"/proc/{pid}/task").iterdir():

@@ -11,11 +11,12 @@ import functools
 import json
 import os
 import re
+import resource
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -23,7 +24,8 @@ from bench.calls import COMPILED_LATE, TEXT, WARM_CALLS, cores, sleep_until, sta
 from bench.nodes import Bench
 from bench.packages import is_absent
 from bench.pairs import Comparison, abba, compared, table
-from bench.turns import on_cores, place
+from bench.peers.step_costs import thread_times
+from bench.turns import on_cores
 from contract.conformance.cell import CellUnderTest
 from contract.conformance.process import NodeProcess
 
@@ -52,6 +54,8 @@ class Tool:
     middleware: str
     argv: Callable[[str, int, Path], list[str]]
     median_us: Callable[[str], float]
+    counts_calls: bool = True
+    """Whether it ends after the number of calls, not after a time."""
 
 
 def _oha(endpoint: str, calls: int, _: Path) -> list[str]:
@@ -99,9 +103,17 @@ def _ghz_median_us(output: str) -> float:
     return float(median_ns) / 1e3
 
 
+@dataclass(frozen=True)
+class ClientCost:
+    """CPU time (µs) and voluntary context switches of a client, per call."""
+
+    cpu_us: float
+    switches: float
+
+
 TOOLS = (
     Tool("oha", "rest", _oha, _oha_median_us),
-    Tool("wrk", "rest", _wrk, _wrk_median_us),
+    Tool("wrk", "rest", _wrk, _wrk_median_us, counts_calls=False),
     Tool("ghz", "grpc", _ghz, _ghz_median_us),
 )
 SOCKETS = {"udp/cpp": (), "tcp/cpp": ("--tcp",)}
@@ -152,9 +164,11 @@ def _beside_tool(
     if cell is None:
         return
     label = f"{name} beside {tool.program}, server {name}"
-    ours = functools.partial(client_median_us, workbench, cell, cell, places)
-    theirs = functools.partial(tool_median_us, workbench, cell, tool, places)
+    costs: dict[str, list[ClientCost]] = {name: [], tool.program: []}
+    ours = functools.partial(client_median_us, workbench, cell, cell, places, costs[name])
+    theirs = functools.partial(tool_median_us, workbench, cell, tool, places, costs[tool.program])
     yield from _compared(label, abba(label, ours, theirs, pairs), PROMISE)
+    _tell_costs(costs)
 
 
 def _clients_of_one_server(
@@ -164,12 +178,14 @@ def _clients_of_one_server(
     if cells[0] is None or cells[1] is None:
         return
     label = f"client {first} beside client {second}, server {first}"
+    costs: dict[str, list[ClientCost]] = {first: [], second: []}
     sides = [
-        functools.partial(client_median_us, workbench, cell, cells[0], places)
+        functools.partial(client_median_us, workbench, cell, cells[0], places, costs[cell.name])
         for cell in cells
         if cell is not None
     ]
     yield from _compared(label, abba(label, sides[0], sides[1], pairs), PROMISE)
+    _tell_costs(costs)
 
 
 def _beside_sockperf(
@@ -179,7 +195,7 @@ def _beside_sockperf(
     if cell is None:
         return
     label = f"{name} beside sockperf"
-    ours = functools.partial(client_median_us, workbench, cell, cell, places, SOCKET_BYTES)
+    ours = functools.partial(client_median_us, workbench, cell, cell, places, [], SOCKET_BYTES)
     theirs = functools.partial(_sockperf_median_us, options, places)
     yield from _compared(label, abba(label, ours, theirs, pairs), AGREEMENT)
 
@@ -193,16 +209,28 @@ def _compared(
         yield comparison
 
 
+def _tell_costs(costs: Mapping[str, Sequence[ClientCost]]) -> None:
+    """Print the medians of the clients' costs, which explain a ratio of latencies."""
+    for name, found in costs.items():
+        if found:
+            cpu_us = statistics.median(cost.cpu_us for cost in found)
+            switches = statistics.median(cost.switches for cost in found)
+            line = f"{cpu_us:.1f} µs of CPU time and {switches:.2f} voluntary switches per call"
+            print(f"  client {name}: {line}", flush=True)
+
+
 def client_median_us(
     workbench: Bench,
     client: CellUnderTest,
     server: CellUnderTest,
     places: tuple[int, int],
+    costs: list[ClientCost],
     payload_bytes: int = 0,
 ) -> float:
     """Return the median latency (µs) of a cell's consecutive calls to a server.
 
-    With `payload_bytes`, messages are payloads of the contract; otherwise the text TEXT.
+    Append the client's costs to `costs`. With `payload_bytes`, messages are payloads of the
+    contract; otherwise the text TEXT.
     """
     warm = _warm_calls(client, server)
     payload = {}
@@ -211,14 +239,18 @@ def client_median_us(
             "payload.encoding": "bytes", "payload.bytes": payload_bytes, "payload.literal": "",
             "reply": "echo", "reply.literal": "", "verify": "header",
         }  # fmt: skip
+    pinned_client, pinned_server = (
+        _pinned(cell, core) for cell, core in zip((client, server), places, strict=True)
+    )
     with started(
-        workbench, server, warm + CALLS, "client", "server", client=client, **payload
+        workbench, pinned_server, warm + CALLS, "client", "server", client=pinned_client, **payload
     ) as group:
-        for role, core in zip(("client", "server"), places, strict=True):
-            place(group.node(role).pid, core)
+        before = _client_cost(group.node("client").pid)
         group.go()
         sleep_until(group.start_ns)
         group.wait_sent()
+        after = _client_cost(group.node("client").pid)
+        costs.append(_per_call(before, after, warm + CALLS))
         group.finish()
         records = group.samples(group.node("client")).records
     answered = sorted(
@@ -230,21 +262,61 @@ def client_median_us(
 
 
 def tool_median_us(
-    workbench: Bench, server: CellUnderTest, tool: Tool, places: tuple[int, int]
+    workbench: Bench,
+    server: CellUnderTest,
+    tool: Tool,
+    places: tuple[int, int],
+    costs: list[ClientCost],
 ) -> float:
-    """Return the median latency (µs) that a tool prints for a new server of the cell."""
-    with started(workbench, server, CALLS, "server") as group:
+    """Return the median latency (µs) that a tool prints for a new server of the cell.
+
+    Append the tool's costs to `costs`, unless the tool runs for a time instead of a number of
+    calls. The difference between the two runs contains neither its start nor its end.
+    """
+    with started(workbench, _pinned(server, places[1]), CALLS, "server") as group:
         node = group.node("server")
-        place(node.pid, places[1])
         group.go()
         sleep_until(group.start_ns)
         endpoint = _endpoint(node)
         with on_cores(places[0]):
             warm = _warm_calls(server)
+            begin = _ended_cost()
             _output(tool.argv(endpoint, warm, workbench.folder), workbench.folder)
+            middle = _ended_cost()
             output = _output(tool.argv(endpoint, CALLS, workbench.folder), workbench.folder)
+            end = _ended_cost()
         group.finish()
+    if tool.counts_calls:
+        first, second = _per_call(begin, middle, 1), _per_call(middle, end, 1)
+        costs.append(_per_call(first, second, CALLS - warm))
     return tool.median_us(output)
+
+
+def _client_cost(pid: int) -> ClientCost:
+    """Return the costs of a process since its start, over the threads that live."""
+    times = thread_times({"client": pid}).values()
+    return ClientCost(sum(cpu_ns for cpu_ns, _ in times) / 1e3, sum(waits for _, waits in times))
+
+
+def _ended_cost() -> ClientCost:
+    """Return the costs of all processes that this process started and that ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ClientCost(1e6 * (used.ru_utime + used.ru_stime), used.ru_nvcsw)
+
+
+def _per_call(before: ClientCost, after: ClientCost, calls: int) -> ClientCost:
+    return ClientCost(
+        (after.cpu_us - before.cpu_us) / calls, (after.switches - before.switches) / calls
+    )
+
+
+def _pinned(cell: CellUnderTest, core: int) -> CellUnderTest:
+    """Return the cell with nodes that start on one core, as the tools do.
+
+    A runtime sizes its pools by the cores at its start. If it is restricted later, its idle
+    threads search for work on the only core.
+    """
+    return replace(cell, argv=("taskset", "--cpu-list", str(core), *cell.argv))
 
 
 def _warm_calls(*cells: CellUnderTest) -> int:
