@@ -76,7 +76,10 @@ def violations(evidence: Evidence, responses: Sequence[Response]) -> Violations:
             outliers.append(Outlier(response, run, outlier.size, fit.is_averaged))
         if fit.is_averaged:
             continue  # means over runs of a block have no order
-        correlation = stats.serial_correlation(fit, _run_order(evidence)[rows])
+        # Imported rows may be sorted by treatment, so that neighbours share their interactions.
+        is_sorted = evidence.imported and fit.block_count == 1
+        errors = stats.within_treatments(fit) if is_sorted else fit
+        correlation = stats.serial_correlation(errors, _run_order(evidence)[rows])
         if isinstance(correlation, stats.SerialCorrelation) and correlation.p < SERIAL_ALARM:
             correlations.append((response, correlation.correlation))
     return Violations(unequal, outliers, correlations)

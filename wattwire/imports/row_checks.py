@@ -66,16 +66,30 @@ def is_absent(name: str) -> pl.Expr:
 
 
 def check_independent(
-    path: Path, rows: pl.DataFrame, keys: Sequence[str], responses: Sequence[str]
+    path: Path,
+    rows: pl.DataFrame,
+    keys: Sequence[str],
+    responses: Sequence[str],
+    unnamed: Sequence[str],
 ) -> None:
     """Raise UsageError if rows that count as runs are samples of a series.
 
     `keys` are the columns of treatment and block. Samples within a run follow each other closely,
     so that neighbours in the file are similar; as runs, they would make intervals too narrow.
+    So are neighbours in a table that is sorted by the levels in `unnamed` columns.
     """
     for name in responses:
-        compared, correlation = _serial_correlation(rows.select(*keys, name), keys, name)
+        compared, correlation = _serial_correlation(rows, keys, name)
         if compared >= CORRELATED_ROWS_MIN and correlation > CORRELATION_MAX:
+            within = _serial_correlation(rows, [*keys, *unnamed], name)[1]
+            if unnamed and within <= CORRELATION_MAX:
+                options = " ".join(f"--factor {shlex.quote(column)}" for column in unnamed)
+                raise UsageError(
+                    f"{path}: {name}: consecutive rows are correlated ({number(correlation, 2)} "
+                    f"in {plural(compared, 'row')}), because they differ in "
+                    f"{listed(list(unnamed))}, which no option names. If these are levels, add "
+                    f"{options}, or name one of them in --block."
+                )
             raise UsageError(
                 f"{path}: {name}: consecutive rows are correlated ({number(correlation, 2)} in "
                 f"{plural(compared, 'row')}), so the rows are samples or messages within runs and "
@@ -198,15 +212,8 @@ def status_remarks(
     for name in header:
         if name in with_role:
             continue
-        named = name.lower().replace(" ", "_").replace("-", "_") in STATUS_COLUMNS
-        distinct = rows[name].n_unique()
-        if not 1 < distinct <= (rows.height / 2 if named else VALUES_MAX):
-            continue
-        is_code = name.lower().endswith(("code", "status"))
-        if distinct > 2 and not is_code and is_numeric(rows, name):
-            continue  # a count, such as the errors of a run
-        counts = dict(Counter(rows[name].to_list()).most_common())
-        if named or any(value.lower() in STATUS_VALUES for value in counts):
+        if may_mark_failures(rows, name):
+            counts = dict(Counter(rows[name].to_list()).most_common())
             values = [f'"{value}" in {plural(n, "row")}' for value, n in counts.items()]
             in_file_order = rows[name].unique(maintain_order=True)
             successful = next((v for v in in_file_order if v.lower() in STATUS_VALUES), "VALUE")
@@ -217,6 +224,18 @@ def status_remarks(
                 f"--where {shlex.quote(f'{name}={successful}')}.",
                 at_top=True,
             )
+
+
+def may_mark_failures(rows: pl.DataFrame, name: str) -> bool:
+    """Return whether a column may mark failed rows, by its name or its values."""
+    named = name.lower().replace(" ", "_").replace("-", "_") in STATUS_COLUMNS
+    values = rows[name].unique().to_list()
+    if not 1 < len(values) <= (rows.height / 2 if named else VALUES_MAX):
+        return False
+    is_code = name.lower().endswith(("code", "status"))
+    if len(values) > 2 and not is_code and is_numeric(rows, name):
+        return False  # a count, such as the errors of a run
+    return named or any(value.lower() in STATUS_VALUES for value in values)
 
 
 def value_remarks(path: Path, rows: pl.DataFrame, responses: Sequence[str]) -> Iterator[Remark]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from wattwire.imports import row_checks
+from wattwire.imports import column_roles, row_checks
 from wattwire.imports.csv_text import LINE, NUMBER, check_no_log, read_table
 from wattwire.imports.imported import PROVENANCE, Imported, Remark, SetAside
 from wattwire.imports.row_checks import as_number, is_absent, is_number
@@ -105,10 +105,11 @@ def read(path: Path, request: TableRequest) -> Imported:
     runs, provenance = run_tables(path, rows, request)
     _check_repeated(path, header, runs, request)
     keys = [*request.factors, *filter(None, [request.block])]
+    unnamed = column_roles.unnamed_columns(header, rows, request.run, _with_role(request))
     if request.run is None and not request.rows_are_runs:
         check_no_log(path, header)
         row_checks.check_no_series(path, header, rows, keys)
-        row_checks.check_independent(path, rows, keys, request.response_columns)
+        row_checks.check_independent(path, rows, keys, request.response_columns, unnamed)
     is_empty = pl.all_horizontal(*map(is_absent, request.response_columns))
     set_aside += excluded_rows(path, rows.filter(is_empty)[LINE], "no response in this row")
     directions = _directions(request)
@@ -126,14 +127,16 @@ def read(path: Path, request: TableRequest) -> Imported:
     reasons = dict.fromkeys(unusable, "no response in its rows")
     study = _study(path, runs, request)
     if all(len(levels) == 1 for levels in study["factors"].values()):
-        study["comparable"] = _comparable_columns(header, rows, request)
+        study["comparable"] = unnamed
+        unnamed = []
     remarks = (
         *(row_checks.many_rows(header, rows, keys) if request.run is None else ()),
+        *column_roles.unnamed_remarks(rows, unnamed, request.factors, request.block),
         *row_checks.status_remarks(path, header, rows, _with_role(request)),
         *row_checks.unequal_remarks(rows, request.factors, request.response_columns),
         *row_checks.spelling_remarks(path, rows, request.factors),
         *(() if request.run else row_checks.repeated_remarks(path, header, rows, request.block)),
-        *_merged_levels(path, runs, request),
+        *_spelling_remarks(path, runs, request),
         *row_checks.value_remarks(path, rows, request.response_columns),
         *_direction_remarks(directions),
         *run_remarks,
@@ -514,7 +517,13 @@ def _with_positions(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _levels(series: pl.Series) -> pl.Series:
-    """Return the levels as numbers if all are numeric, so that they sort numerically."""
+    """Return the levels as numbers if all are numeric, so that they sort numerically.
+
+    Versions and names of digits, such as 1.10 and 007, remain texts if numbers would merge them.
+    """
+    texts = series.unique(maintain_order=True).to_list()
+    if any(map(_are_names, _same_numbers(texts))):
+        return series
     for kind in (pl.Int64, pl.Float64):
         numbers = series.cast(kind, strict=False)
         if numbers.null_count() == 0 and numbers.is_finite().all():
@@ -522,24 +531,42 @@ def _levels(series: pl.Series) -> pl.Series:
     return series
 
 
-def _merged_levels(path: Path, runs: pl.DataFrame, request: TableRequest) -> Iterator[Remark]:
-    """Yield a remark for each factor that has a number in several spellings, such as 1 and 1.0.
+def _same_numbers(texts: Sequence[str]) -> list[list[str]]:
+    """Return the groups of texts that are the same number, if all texts are numbers."""
+    groups: dict[float, list[str]] = {}
+    for text in texts:
+        if not NUMBER.fullmatch(text):
+            return []
+        groups.setdefault(float(text), []).append(text)
+    return [spellings for spellings in groups.values() if len(spellings) > 1]
 
-    These spellings become the same level.
-    """
+
+def _are_names(spellings: Sequence[str]) -> bool:
+    """Return whether spellings of a number look like versions, or like names with leading zeros."""
+    return sum("." in text for text in spellings) > 1 or any(
+        re.match(r"0\d", text) for text in spellings
+    )
+
+
+def _spelling_remarks(path: Path, runs: pl.DataFrame, request: TableRequest) -> Iterator[Remark]:
+    """Yield a remark for each factor that has a number in several spellings, such as 1 and 1.0."""
     for name in request.factors:
         texts = runs[f"factor.{factor(name)}"].unique(maintain_order=True)
-        spellings_by_level: dict[Any, list[str]] = {}
-        for text, level in zip(texts, _levels(texts).to_list(), strict=True):
-            spellings_by_level.setdefault(level, []).append(text)
-        merged = [spellings for spellings in spellings_by_level.values() if len(spellings) > 1]
-        if merged:
-            ways = "; ".join(", ".join(spellings) for spellings in merged)
-            yield Remark(
-                f"Levels of {name} with several spellings",
-                f"In {path.name}, these spellings are the same number, so each group is one "
-                f"level: {ways}. If they should differ, add a letter to each.",
-            )
+        groups = _same_numbers(texts.to_list())
+        if not groups:
+            continue
+        ways = "; ".join(", ".join(spellings) for spellings in groups)
+        if _levels(texts).dtype == pl.String:
+            outcome = "but count as different levels"
+            remedy = "If they are the same, write them alike and import again"
+        else:
+            outcome = "so each group is one level"
+            remedy = "If they should differ, add a letter to each"
+        yield Remark(
+            f"Levels of {name} with several spellings",
+            f"In {path.name}, these spellings are the same number, {outcome}: {ways}. {remedy}.",
+            at_top=True,
+        )
 
 
 def _with_role(request: TableRequest) -> set[str | None]:
@@ -547,19 +574,6 @@ def _with_role(request: TableRequest) -> set[str | None]:
     return {
         *request.factors, *request.response_columns, *conditions, request.block, request.run
     }  # fmt: skip
-
-
-def _comparable_columns(
-    header: Sequence[str], rows: pl.DataFrame, request: TableRequest
-) -> list[str]:
-    """Return possible factors: columns without a role whose values differ and repeat."""
-    with_role = _with_role(request)
-    comparable = []
-    for name in header:
-        values = rows.filter(~is_absent(name))[name].n_unique()
-        if name not in with_role and 1 < values <= rows.height / 2:
-            comparable.append(name)
-    return comparable
 
 
 def _study(path: Path, runs: pl.DataFrame, request: TableRequest) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from wattwire.stats.blocked import (
     repeat_limit,
     slope,
     treatment_ratio,
+    within_treatments,
 )
 from wattwire.stats.bootstrap import bootstrap_interval
 from wattwire.stats.carry_over import drift, predecessor_effect
@@ -139,4 +140,5 @@ __all__ = [
     "conclusion",
     "welch_difference",
     "welch_ratio",
+    "within_treatments",
 ]

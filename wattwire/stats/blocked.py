@@ -203,6 +203,28 @@ def _fit(
     return replace(fit, order=order)
 
 
+def within_treatments(fit: Fit) -> Fit:
+    """Return the fit of a mean per treatment to the residuals of a fit with one block.
+
+    Its residuals contain no interactions. The treatments replace the blocks, so that no column per
+    treatment is needed.
+    """
+    treatment = fit.treatment_of_run
+    residuals = centred(fit.residuals[:, None], treatment)[:, 0]
+    degrees = fit.run_count - len(fit.treatments)
+    return replace(
+        fit,
+        design=np.zeros((fit.run_count, 0)),
+        coefficients=np.zeros(0),
+        covariance_base=np.zeros((0, 0)),
+        residuals=residuals,
+        variance=float(residuals @ residuals) / degrees if degrees > 0 else float("nan"),
+        degrees=degrees,
+        block_of_run=treatment,
+        block_sizes=np.bincount(treatment),
+    )
+
+
 def cell_means(values: FloatArray, cells: Sequence[Hashable], scale: str) -> FloatArray:
     """Return the mean of each cell, geometric on the scale "log", shape (cells,).
 

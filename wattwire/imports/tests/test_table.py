@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import replace
 
@@ -328,7 +329,58 @@ def test_levels_that_become_one_are_told(tmp_path) -> None:
     assert imported.study["factors"] == {"size": [1.0, 2.0]}
     (remark,) = imported.remarks
     assert "one level: 1, 1.0." in remark.text
-    assert not read(tmp_path, PLAIN, request("lang", responses="size:B")).remarks
+    assert not read(tmp_path, PLAIN, request("lang", responses="size:B", block="day")).remarks
+
+
+@pytest.mark.parametrize("texts", [("1.1", "1.10", "1.2"), ("7", "007", "8")])
+def test_versions_and_names_of_digits_are_not_merged_as_numbers(tmp_path, texts) -> None:
+    rows = [f"{text},{at}" for at, text in enumerate(texts * 2)]
+    imported = read(tmp_path, "\n".join(["version,p", *rows]), request("version", responses="p:s"))
+    assert imported.study["factors"] == {"version": list(texts)}
+    (remark,) = imported.remarks
+    assert f"different levels: {texts[0]}, {texts[1]}." in remark.text and remark.at_top
+
+
+def factorial_rows(columns: str, correlation: float) -> str:
+    """Return a full factorial sorted by treatment, with interactions and ten runs each."""
+    rng, error, lines = np.random.default_rng(3), 0.0, [columns]
+    for lib, size, host in itertools.product("abc", (1, 2, 3), ("x", "y")):
+        mean = size * (1.5 if (lib, size) in (("a", 3), ("b", 1)) else 1) * (1 + (host == "y"))
+        for _ in range(10):
+            error = correlation * error + rng.normal() * (1 - correlation**2) ** 0.5
+            lines.append(f"{lib},{size},{host},{mean * np.exp(0.03 * error):.5f}")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.8])
+def test_interactions_of_a_sorted_table_are_no_correlation_of_its_rows(tmp_path, correlation):
+    text = factorial_rows("lib,size,host,t", correlation)
+    evidence = campaign_of(tmp_path, text, request("lib", "size", "host", responses="t:us"))
+    refused = [
+        isinstance(item.result, dependent_rows.Dependent) for item in answer_all(evidence).items
+    ]
+    assert all(refused) if correlation else not any(refused)
+
+
+def test_columns_without_a_role_in_which_runs_differ_are_named(tmp_path) -> None:
+    text = factorial_rows("lib,size,host,t", 0.0)
+    with pytest.raises(UsageError, match=r"differ in size and host, .*--factor size --factor host"):
+        read(tmp_path, text, request("lib", responses="t:us"))
+    few = "lib,host,p95\na,x,1.25\na,y,1.5\nb,x,1.75\nb,y,2.25\n"
+    (remark,) = read(tmp_path, few, request("lib", responses="p95:us")).remarks
+    assert "differ in host (x and y)" in remark.text and "--factor host" in remark.text
+    assert remark.at_top
+    confounded = "lib,host,p95\na,x,1.25\na,x,1.5\nb,y,1.75\nb,y,2.25\n"
+    (remark,) = read(tmp_path, confounded, request("lib", responses="p95:us")).remarks
+    assert "have the same host (x and y), so a difference can come from either" in remark.text
+
+
+def test_measured_numbers_are_no_levels(tmp_path) -> None:
+    rows = [f"a,{lost},{at}.5,{'xy'[at % 2]}" for at, lost in enumerate((0, 0, 0, 1, 1, 2, 0, 0))]
+    imported = read(
+        tmp_path, "\n".join(["lib,lost,p,host", *rows]), request("lib", responses="p:s")
+    )
+    assert imported.study["comparable"] == ["host"]
 
 
 def test_levels_that_are_no_finite_numbers_stay_words(tmp_path) -> None:
