@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
 
 import polars as pl
 
@@ -107,6 +109,28 @@ def unnamed_remarks(
             "Columns that change with the factors",
             f"All runs with the same {listed(list(factors))} have the same "
             f"{_columns_words(rows, confounded)}, so a difference can come from either.",
+            at_top=True,
+        )
+
+
+def alias_remarks(path: Path, rows: pl.DataFrame, factors: Sequence[str]) -> Iterator[Remark]:
+    """Yield a remark if a fractional factorial confounds main effects with interactions."""
+    treatments = rows.select(factors).unique()
+    varied = [name for name in factors if treatments[name].n_unique() > 1]
+    aliased = [
+        name
+        for name in varied
+        if len(varied) > 2 and treatments.select(set(varied) - {name}).is_unique().all()
+    ]
+    if aliased:
+        combinations = math.prod(treatments[name].n_unique() for name in varied)
+        noun, verb = ("effect", "is") if len(aliased) == 1 else ("effects", "are each")
+        yield Remark(
+            "Main effects aliased with interactions",
+            f"{path.name} has {treatments.height} of the {combinations} combinations of "
+            f"{listed(varied)} (a fractional factorial). The {noun} of {listed(aliased)} {verb} "
+            "the main effect plus interactions of the other factors. To separate them, add runs "
+            "of the other combinations.",
             at_top=True,
         )
 

@@ -296,6 +296,8 @@ def repeated_remarks(
 def spelling_remarks(path: Path, rows: pl.DataFrame, factors: Sequence[str]) -> Iterator[Remark]:
     """Yield a remark for each factor with levels that differ only in case, spaces or hyphens."""
     for name in factors:
+        if is_numeric(rows, name):
+            continue  # -1 and 1
         spellings: dict[str, list[str]] = {}
         for text in rows[name].unique(maintain_order=True):
             spellings.setdefault(re.sub(r"[\s_-]+", "", text).casefold(), []).append(text)

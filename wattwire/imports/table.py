@@ -132,6 +132,7 @@ def read(path: Path, request: TableRequest) -> Imported:
     remarks = (
         *(row_checks.many_rows(header, rows, keys) if request.run is None else ()),
         *column_roles.unnamed_remarks(rows, unnamed, request.factors, request.block),
+        *column_roles.alias_remarks(path, rows, request.factors),
         *row_checks.status_remarks(path, header, rows, _with_role(request)),
         *row_checks.unequal_remarks(rows, request.factors, request.response_columns),
         *row_checks.spelling_remarks(path, rows, request.factors),

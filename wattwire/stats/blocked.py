@@ -17,6 +17,7 @@ the general linear model); Frisch & Waugh 1933, Econometrica 1:387, and Lovell 1
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -452,7 +453,12 @@ def _not_linked(fit: Fit, factor: str, upper: str, lower: str) -> str:
 def contrast_weights(
     fit: Fit, factor: str, level: Level, baseline: Level, within: tuple[str, Level] | None
 ) -> tuple[FloatArray, int]:
-    """Return a contrast's weights on the coefficients, shape (columns,), and the strata count."""
+    """Return a contrast's weights on the coefficients, shape (columns,), and the strata count.
+
+    In a fractional factorial, no treatments differ in one factor alone. If both levels have each
+    level of the other factors equally often, the contrast is the main effect, which includes
+    interactions of the other factors.
+    """
     weights = np.zeros(fit.design.shape[1])
     if fit.kind == "main effects":
         offset = 0
@@ -471,10 +477,27 @@ def contrast_weights(
         partner = (*treatment[:factor_index], baseline, *treatment[factor_index + 1 :])
         if partner in column_of:
             pairs.append((column, column_of[partner]))
+    if not pairs and within is None:
+        pairs = _balanced_pairs(fit.treatments, factor_index, level, baseline)
     for upper, lower in pairs:
         weights[upper] += 1.0 / len(pairs)
         weights[lower] -= 1.0 / len(pairs)
     return weights, len(pairs)
+
+
+def _balanced_pairs(
+    treatments: Sequence[tuple[Level, ...]], factor_index: int, level: Level, baseline: Level
+) -> list[tuple[int, int]]:
+    """Return the treatments at both levels, if each other factor has the same levels at both."""
+    upper, lower = (
+        [column for column, treatment in enumerate(treatments) if treatment[factor_index] == side]
+        for side in (level, baseline)
+    )
+    for index in range(len(treatments[0])):
+        counts = [Counter(treatments[column][index] for column in side) for side in (upper, lower)]
+        if index != factor_index and counts[0] != counts[1]:
+            return []
+    return list(zip(upper, lower, strict=True)) if len(upper) == len(lower) else []
 
 
 def is_within(fit: Fit, treatment: tuple[Level, ...], within: tuple[str, Level] | None) -> bool:

@@ -125,11 +125,15 @@ def chosen_responses(
     """
     available = sorted(set().union(*(_numeric_columns(side) for side in sides)))
     with_values = sorted(set().union(*(_with_values(side, available) for side in sides)))
+    titles = {c: text.get("title", c) for side in sides for c, text in side.described.items()}
+    names = [titles.get(column_name, column_name) for column_name in with_values]
+    all_imported = all(side.imported for side in sides)
     if wanted.responses:
         requested = [_with_direction(sides, name) for name in wanted.responses]
         for response, name in zip(requested, wanted.responses, strict=True):
-            if available and response.column not in available:
-                raise _unknown_response(name, response, with_values)
+            is_absent = available and response.column not in available
+            if is_absent or (all_imported and response.column not in with_values):
+                raise _unknown_response(name, response, names)
             if not response.direction:
                 raise UsageError(
                     f"--response {name}: whether a higher or a lower value is better is unknown. "
@@ -143,14 +147,14 @@ def chosen_responses(
     if not measured_responses:
         raise UsageError(
             f"no default comparison: not every run has {' or '.join(defaults)}. Select responses "
-            f"with --response; available: {', '.join(with_values) or 'nothing'}"
+            f"with --response; available: {', '.join(names) or 'nothing'}"
         )
     return measured_responses
 
 
 def _with_direction(sides: Sequence[Evidence], name: str) -> Response:
     """Return a response with the better direction that the campaigns state; possibly none."""
-    by_side = [resolve(name, side.described) for side in sides]
+    by_side = [resolve(_column_of(side, name), side.described) for side in sides]
     directed = [response for response in by_side if response.direction]
     if len({response.direction for response in directed}) > 1:
         raise UsageError(
@@ -160,8 +164,19 @@ def _with_direction(sides: Sequence[Evidence], name: str) -> Response:
     return (directed or by_side)[0]
 
 
+def _column_of(side: Evidence, name: str) -> str:
+    """Return the column of the summary for `name`, which can be a column of an imported table."""
+    if name in side.described:
+        return name
+    title = " ".join(name.split())
+    return next((c for c, text in side.described.items() if text.get("title") == title), name)
+
+
 def _unknown_response(name: str, response: Response, available: Sequence[str]) -> UsageError:
-    """Return the error for a response that is unknown, or known but not measured."""
+    """Return the error for a response that is unknown, or known but not measured.
+
+    `available` are the columns with values.
+    """
     listed = ", ".join(available)
     if metrics.find(name) is not None:
         return UsageError(f"--response: no run has {response.column}; available: {listed}")

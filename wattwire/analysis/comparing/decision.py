@@ -21,6 +21,7 @@ SHARE_MARGIN = 0.01
 """Largest increase of a loss or failure share that is not worse, regardless of the margin."""
 Estimate = stats.Interval | stats.TooFew | stats.NotComputable
 NO_RATIO = stats.NotComputable("a share, not a ratio")
+NOT_FINITE = stats.NotComputable("the estimate or a limit of its interval is no finite number")
 FROM_ZERO = stats.NotComputable("0 in all runs of one side, so there is no ratio")
 
 
@@ -209,6 +210,11 @@ def share_margin(margin: float) -> float:
     return min(margin, SHARE_MARGIN)
 
 
+def is_finite(interval: stats.Interval) -> bool:
+    """Return whether the estimate and both limits of a difference are finite."""
+    return all(map(math.isfinite, (interval.estimate, interval.low, interval.high)))
+
+
 def judged(item: Item, margin: float) -> Item:
     """Return the item with its verdict.
 
@@ -218,6 +224,8 @@ def judged(item: Item, margin: float) -> Item:
     flip = item.response.more_is_better
     if item.values is not None:
         return _judged_from_zero(item)
+    if item.exact is not None and (math.isinf(item.exact) or not item.exact > 0):
+        return replace(item, verdict=UNCLEAR, exact=None, ratio=NOT_FINITE, why=NOT_FINITE)
     if item.exact is not None:
         harm = 1.0 / item.exact if flip else item.exact
         verdict = WORSE if harm > 1.0 + margin else NOT_WORSE
@@ -225,12 +233,16 @@ def judged(item: Item, margin: float) -> Item:
     if not isinstance(item.ratio, stats.Interval):
         return replace(item, verdict=UNCLEAR, why=item.ratio)
     low, high = item.ratio.low, item.ratio.high
+    if math.isnan(low) or math.isnan(high):
+        return replace(item, verdict=UNCLEAR, ratio=NOT_FINITE, why=NOT_FINITE)
     if flip:
-        low, high = 1.0 / high, 1.0 / low
+        low, high = 1.0 / high, 1.0 / low if low > 0 else math.inf
+    if low <= 1.0 + margin < high:
+        return replace(item, verdict=UNCLEAR, why=Cause.INCLUDES_MARGIN)
+    if not 0 < item.ratio.estimate < math.inf:
+        return replace(item, verdict=UNCLEAR, why=NOT_FINITE)
     if high <= 1.0 + margin:
         return replace(item, verdict=NOT_WORSE)
-    if low <= 1.0 + margin:
-        return replace(item, verdict=UNCLEAR, why=Cause.INCLUDES_MARGIN)
     if item.noise is not None and abs(math.log(item.ratio.estimate)) <= item.noise:
         return replace(item, verdict=UNCLEAR, why=WithinNoise(item.noise))
     return replace(item, verdict=WORSE)
@@ -244,6 +256,8 @@ def _judged_from_zero(item: Item) -> Item:
     difference = item.difference
     if not isinstance(difference, stats.Interval):
         return replace(item, verdict=UNCLEAR, why=difference)
+    if not is_finite(difference):
+        return replace(item, verdict=UNCLEAR, difference=NOT_FINITE, why=NOT_FINITE)
     low, high = difference.low, difference.high
     if item.response.more_is_better:
         low, high = -high, -low

@@ -16,6 +16,7 @@ from wattwire import stats
 from wattwire.analysis.answering.confidence import interval_confidence
 from wattwire.analysis.comparing.common import Runs, outcomes_of, values_of
 from wattwire.analysis.comparing.decision import (
+    NOT_FINITE,
     NOT_WORSE,
     UNCLEAR,
     WORSE,
@@ -23,6 +24,7 @@ from wattwire.analysis.comparing.decision import (
     Estimate,
     Item,
     WithinNoise,
+    is_finite,
     share_margin,
 )
 from wattwire.analysis.comparing.notes import SharesNote
@@ -111,6 +113,8 @@ def judged_share(item: Item, noise: float | None, margin: float) -> Item:
     difference, margin_of_share = item.difference, share_margin(margin)
     if not isinstance(difference, stats.Interval):
         return replace(item, verdict=UNCLEAR, why=difference)
+    if not is_finite(difference):
+        return replace(item, verdict=UNCLEAR, difference=NOT_FINITE, why=NOT_FINITE)
     if difference.high <= margin_of_share:
         return replace(item, verdict=NOT_WORSE)
     if difference.low <= margin_of_share:

@@ -176,6 +176,20 @@ def rates(folder: Path, name: str, factor: float, *options: str) -> str:
     return str(folder / name)
 
 
+def test_a_response_of_a_table_is_compared_by_its_name_in_the_table(tmp_path, capsys) -> None:
+    for name in ("base", "head"):
+        rows = [f"go,{day},{1 + day % 2}\n" for day in range(8)]
+        (tmp_path / f"{name}.csv").write_text("server,day,lost\n" + "".join(rows))
+        typed = ["import", "csv", str(tmp_path / f"{name}.csv"), "--response", "lost"]
+        typed += ["--factor", "server", "--no-report", "--campaign", str(tmp_path / name)]
+        assert main(typed) == EXIT_OK
+    compared = ["compare", str(tmp_path / "base"), str(tmp_path / "head"), "--across-machines"]
+    main([*compared, "--response", "lost"])
+    assert "lost  cannot tell  1.00 times" in capsys.readouterr().out
+    assert main([*compared, "--response", "loss_share"]) == EXIT_USAGE
+    assert "no run has loss_share; available: lost" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("factor", "code"), [(0.6, EXIT_BAD_RESULT), (1.4, EXIT_OK)])
 def test_the_gate_fails_on_a_drop_of_a_rate_and_not_on_a_gain(tmp_path, capsys, factor, code):
     base, head = rates(tmp_path, "base", 1.0), rates(tmp_path, "head", factor)

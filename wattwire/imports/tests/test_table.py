@@ -375,6 +375,22 @@ def test_columns_without_a_role_in_which_runs_differ_are_named(tmp_path) -> None
     assert "have the same host (x and y), so a difference can come from either" in remark.text
 
 
+@pytest.mark.parametrize("block", ["", "day"])
+def test_a_fractional_factorial_has_main_effects_and_a_remark_on_aliases(tmp_path, block) -> None:
+    rng, lines = np.random.default_rng(2), ["a,b,c,day,t"]
+    for day, a, b in itertools.product((1, 2, 3, 4), (-1, 1), (-1, 1)):
+        lines.append(f"{a},{b},{a * b},{day},{10 + 2 * a + b + rng.normal() / 9:.4f}")
+    wanted = request("a", "b", "c", responses="t:us", block=block)
+    text = "\n".join(lines)
+    evidence = campaign_of(tmp_path, text, wanted)
+    ratios = {item.factor: item.result for item in answer_all(evidence).items}
+    assert all(isinstance(ratio, stats.Ratio) for ratio in ratios.values())
+    assert ratios["a"].interval.low < 12 / 8 < ratios["a"].interval.high
+    (remark,) = (one for one in read(tmp_path, text, wanted).remarks if "aliased" in one.title)
+    assert "4 of the 8 combinations of a, b and c" in remark.text
+    assert "The effects of a, b and c are each the main effect plus" in remark.text
+
+
 def test_measured_numbers_are_no_levels(tmp_path) -> None:
     rows = [f"a,{lost},{at}.5,{'xy'[at % 2]}" for at, lost in enumerate((0, 0, 0, 1, 1, 2, 0, 0))]
     imported = read(

@@ -597,6 +597,21 @@ def test_worse_lies_beyond_the_margin_with_the_whole_interval(low, high, verdict
     assert judged(item(1 / high, 1 / low, response=rate), 0.05).verdict == verdict
 
 
+@pytest.mark.parametrize(("low", "high"), [(math.nan, 1.0), (2.0, math.inf), (0.0, math.nan)])
+def test_an_estimate_without_a_finite_value_decides_nothing(low, high) -> None:
+    rate = Response("rate_hz_achieved", "rate", "Hz")
+    for response in (CPU, rate):
+        decided = judged(item(low, high, response=response), 0.05)
+        is_wide = decided.why is Cause.INCLUDES_MARGIN
+        assert decided.verdict == UNCLEAR and (is_wide or "no finite number" in str(decided.why))
+    assert judged(item(0.0, 0.5, response=rate), 0.05).verdict == UNCLEAR
+    assert judged(item(1.0, 1.0, exact=math.inf), 0.05).verdict == UNCLEAR
+    share = Response("loss_share", "lost", "", share=True)
+    apart = stats.Interval(math.nan, low, high, 0.95, 5, "t")
+    shown = Item("t", share, "a", "b", NO_RATIO, shares=(0.0, 0.1), difference=apart)
+    assert judged_share(shown, None, 0.05).verdict == UNCLEAR
+
+
 def test_no_effect_within_the_noise_of_identical_labels_is_claimed():
     assert judged(item(1.06, 1.2, noise=0.5), 0.05).verdict == UNCLEAR
     assert judged(item(1.06, 1.2, noise=0.01), 0.05).verdict == WORSE
