@@ -68,11 +68,13 @@ class CampaignData:
     @cached_property
     def units(self) -> dict[str, str]:
         """Unit of each column of `attempts` that has a unit."""
-        units = {}
+        campaign, units = self._campaign, {}
+        described = campaign.columns if isinstance(campaign, ImportedCampaign) else {}
         for name in self.attempts.columns:
             metric = self.metric(name)
-            if metric is not None and metric.unit:
-                units[name] = metric.unit
+            unit = described.get(name, {}).get("unit") or (metric.unit if metric else "")
+            if unit:
+                units[name] = unit
         return units
 
     @staticmethod

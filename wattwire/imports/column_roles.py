@@ -96,12 +96,14 @@ def unnamed_remarks(
         confounded = [name for name in confounded if blocks[name].any()]
     if differing:
         options = " ".join(f"--factor {shlex.quote(name)}" for name in differing)
-        within = "" if block else f" Or add --block {shlex.quote(differing[0])} to compare within."
+        or_block = (
+            "" if block else f" Or add --block {shlex.quote(differing[0])} to compare within."
+        )
         yield Remark(
             "Runs differ in columns without a role",
             f"Runs with the same {listed(list(factors))} differ in "
             f"{_columns_words(rows, differing)}, and count as repetitions. If these are levels, "
-            f"add {options}.{within}",
+            f"add {options}.{or_block}",
             at_top=True,
         )
     if confounded:

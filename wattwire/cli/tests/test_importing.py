@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+import wattwire
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.cli.main import main
+from wattwire.imports.table import column
 from wattwire.imports.tests.test_loading import study
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, EXIT_USAGE
 from wattwire.report.words.answers import headline
@@ -146,6 +149,27 @@ def test_a_table_becomes_a_page_with_an_answer(table, tmp_path, capsys) -> None:
     assert "Py had" in text or "py had" in text
     assert "Sources of the values" in text and "power, its own line" in text
     assert main(["report", str(tmp_path / "c")]) == EXIT_OK
+
+
+def test_every_level_is_in_the_headline_and_figures_of_long_columns_are_written(
+    tmp_path, capsys
+) -> None:
+    response = "latency of a call " * 15 + "ms"
+    lines = [f"lib,host,{response}"]
+    for at, (lib, mean) in enumerate((("a", 1.0), ("b", 1.3), ("c", 2.0)) * 6):
+        lines.append(f"{lib},{'xy'[at % 2]},{mean + at % 5 / 100}")
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    typed = ["import", "csv", str(tmp_path / "t.csv"), "--response", f"{response}:ms"]
+    typed += ["--factor", "lib", "--factor", "host", "--campaign", str(tmp_path / "c")]
+    assert main(typed) == EXIT_OK
+    told = " ".join(capsys.readouterr().out.split())
+    assert re.search(r"b had 1\.\d+ times .* c had 1\.9\d times", told), told
+    page = (tmp_path / "c" / "report" / "index.html").read_text(encoding="utf-8")
+    assert "One block gives no test of interactions" in page
+    names = re.findall(r"box-latency-of-a-call[\w-]*", page)
+    assert names and all(len(name) < 120 for name in names)
+    with wattwire.load(tmp_path / "c") as loaded:
+        assert loaded.units[column(response)] == "ms"
 
 
 def test_a_table_with_one_level_says_what_to_compare_by(tmp_path, capsys) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +18,9 @@ from wattwire.report import figures
 from wattwire.report.figures.panels import titles_of
 from wattwire.report.figures.style import Spec, axis_title
 from wattwire.report.parts import Figure
+
+NAME_MAX = 80
+"""Length of the name of a column in a file's name, which many systems limit to 255 bytes."""
 
 PANELS_MAX, PER_ROW, LEVELS_MAX = 6, 3, 12
 
@@ -94,13 +98,21 @@ def drawn(
         charts.append(("order", f"{_capital(first.title)} in the order of execution", chart))
     missing = evidence.usable.height - sum(point["used"] == "valid" for point in points)
     missing_note = f" Without this value: {words.plural(missing, 'valid run')}." if missing else ""
-    name = re.sub(r"[^a-z0-9]+", "-", first.column.lower()).strip("-")
+    name = _file_name(first.column)
     notes = {kind: missing_note for kind, _, _ in charts}
     notes |= {kind: means_note + missing_note for kind in ("interaction", "heat")}
     return [
         Figure(f"{kind}-{name}", title, captions[kind] + notes[kind], chart)
         for kind, title, chart in charts
     ]
+
+
+def _file_name(column: str) -> str:
+    """Return a part of a file's name; long names end with a checksum, so that they differ."""
+    name = re.sub(r"[^a-z0-9]+", "-", column.lower()).strip("-")
+    if len(name) <= NAME_MAX:
+        return name
+    return f"{name[:NAME_MAX]}-{zlib.crc32(column.encode()):08x}"
 
 
 def _matched(

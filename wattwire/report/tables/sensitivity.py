@@ -70,6 +70,10 @@ PHRASES = Phrases(
             "on either scale, a second p value comes from permuting the residuals within blocks. "
             "The results are exploratory."
         ),
+        "no_interactions": (
+            "One block gives no test of interactions. The table of the ratios at each level of the "
+            "other factors shows whether a ratio depends on them."
+        ),
         # Meaning of an interaction on each scale.
         "ratios_differ": "the ratios of one factor depend on the level of the other",
         "differences_differ": "the differences of one factor depend on the level of the other",
@@ -203,6 +207,7 @@ def _effects(evidence: Evidence, responses: Sequence[Response]) -> tuple[Table, 
     frozen, confidence = evidence.study.answers.scale, interval_confidence(evidence)
     rows: list[dict[str, Any]] = []
     sentences: list[Phrase] = []
+    without_test = False
     for response in responses:
         fits = {scale: usable_fit(evidence, response, scale) for scale in SCALES}
         fit = fits[frozen]
@@ -211,9 +216,12 @@ def _effects(evidence: Evidence, responses: Sequence[Response]) -> tuple[Table, 
                 stats.main_effect(fit, factor, confidence) if isinstance(fit, stats.Fit) else fit
             )
             rows.append(_effect_row(response, [factor], effect))
-        for first, second in itertools.islice(
-            itertools.combinations(evidence.varied, 2), PAIRS_OF_FACTORS_MAX
-        ):
+        pairs = list(
+            itertools.islice(itertools.combinations(evidence.varied, 2), PAIRS_OF_FACTORS_MAX)
+        )
+        if isinstance(fit, stats.Fit) and fit.kind != "treatments":
+            without_test, pairs = bool(pairs), []
+        for first, second in pairs:
             effects = _on_both_scales(fits, frozen, (first, second), confidence)
             rows.append(_effect_row(response, [first, second], effects[frozen]))
             sentence = interaction_words(response, (first, second), effects, frozen)
@@ -240,6 +248,8 @@ def _effects(evidence: Evidence, responses: Sequence[Response]) -> tuple[Table, 
             permuted_below=PERMUTED,
         ),
     )
+    if without_test:
+        sentences.append(PHRASES("no_interactions"))
     return table, sentences
 
 

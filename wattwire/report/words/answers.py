@@ -26,6 +26,7 @@ from wattwire.report.words.headline import (
     along_factor,
     exact_shares,
     extreme_answer,
+    other_levels,
     winner_sentence,
 )
 from wattwire.report.words.headlines import best_headline, flow_headline, single_treatment
@@ -459,6 +460,8 @@ def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
         shares = exact_shares(answers, first)
         answer = joined([winner_sentence(evidence, answers, first), *shares, answer])
     texts.append(answer)
+    if evidence.imported and outcome == "different":  # no ranking names the other levels
+        texts += other_levels(evidence, answers, first)
     if outcome == "depends":
         texts += _dependences(evidence, answers, first)
     else:

@@ -7,7 +7,7 @@ changes over a numeric factor.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from wattwire import stats
 from wattwire.analysis.answering.answer_types import NUMBER, Answer, Answers
@@ -235,7 +235,26 @@ def along_factor(evidence: Evidence, answers: Answers, first: Answer) -> list[Ph
         is_larger = _distance(item) > _distance(largest.get(item.factor))
         if is_other and is_larger and answers.outcome(item) == "different":
             largest[item.factor] = item
-    for item in sorted(largest.values(), key=lambda one: -_distance(one))[:OTHERS_NAMED]:
+    return texts + _largest_ratios(evidence, largest.values())
+
+
+def other_levels(evidence: Evidence, answers: Answers, first: Answer) -> list[Phrase]:
+    """Return the largest ratios of the other levels of the factor of `first`, if it has words."""
+    if _is_numeric(evidence, first.factor):
+        return []
+    others = [
+        item
+        for item in answers.computed()
+        if item.response == first.response and item.factor == first.factor
+        if item.key != first.key and answers.outcome(item) == "different"
+    ]
+    return _largest_ratios(evidence, others)
+
+
+def _largest_ratios(evidence: Evidence, items: Iterable[Answer]) -> list[Phrase]:
+    """Return a sentence on each of the OTHERS_NAMED largest ratios."""
+    texts = []
+    for item in sorted(items, key=lambda one: -_distance(one))[:OTHERS_NAMED]:
         sides = [evidence.title(item.factor, at) for at in (item.level, item.baseline)]
         above = item.interval.estimate >= 1
         level, baseline = sides if above else sides[::-1]
@@ -244,7 +263,7 @@ def along_factor(evidence: Evidence, answers: Answers, first: Answer) -> list[Ph
                 "other_factor",
                 level=level,
                 ratio=math.exp(_distance(item)),
-                response=first.response.title,
+                response=item.response.title,
                 baseline=baseline,
             )
         )
