@@ -219,7 +219,7 @@ def level_title(factor: str, level: Any, titles: Mapping[str, Mapping[str, str]]
         return study_title
     title, factor = factor_title(factor), factor.removeprefix(COLUMN)
     if level == "":
-        return f"no {title}"
+        return f"{title} not set"
     unit = FACTOR_UNITS.get(factor)
     if unit:
         return f"{plain(level)} {unit}"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from wattwire.catalog import Catalog
+from wattwire.catalog.rigs import links_of_rig, load_rig
 from wattwire.cli import quantities
 from wattwire.cli.main import main
 from wattwire.cli.percentiles_ahead import percentile_words
-from wattwire.cli.rates_ahead import rate_lines
+from wattwire.cli.rates_ahead import link_cautions, rate_lines
 from wattwire.cli.verbs import plan
 from wattwire.design import expand, make_plan
 from wattwire.model.cores import Machine
@@ -72,6 +74,23 @@ def test_a_closed_loop_lasts_its_calls_and_says_so_instead_of_seconds():
     assert "a window of 2\u202f000 calls in sequence (2 s at 1 ms per call, a guess)," in basis
     assert "7 s" not in basis
     assert "a warm-up of 1\u202f000 calls (a guess, until settling runs determine it)" in basis
+
+
+@pytest.mark.parametrize(("rate_hz", "is_too_much"), [(4.0, False), (5.0, True)])
+def test_the_sum_of_flows_above_the_rate_of_a_link_is_a_caution(rate_hz, is_too_much):
+    """Wi-Fi carries a third of 72.2 Mbit/s with its overhead; each of three flows fits alone."""
+    rig = load_rig(Path(__file__).parents[3] / "rigs" / "three.toml", Catalog())
+    document = {
+        "title": "T", "factors": {"network": ["native", "wifi-home"]},
+        "flow": [{"name": f"c{n}", "payload_bytes": 300_000, "rate_hz": rate_hz} for n in range(3)],
+        "fixed": {"cell": "loopback/python", "placement": "apart"}, "plan": {"blocks": 1},
+    }  # fmt: skip
+    one = replace(parse_study("t", document, "test"), rig=rig)
+    treatments = [run.treatment for run in runs_of(one)]
+    cautions = link_cautions(rig, links_of_rig(rig, Catalog()), treatments)
+    assert [text.startswith("network wifi-home: the flows c0 + c1 + c2") for text in cautions] == (
+        [True] if is_too_much else []
+    )
 
 
 def test_settling_runs_and_the_warm_up_are_in_a_plans_time():

@@ -14,12 +14,13 @@ from typing import Any
 
 from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import read_toml
+from wattwire.catalog.rigs import links_of_rig
 from wattwire.cli import studies, variants
 from wattwire.cli.builds_ahead import build_words, builds_ahead
 from wattwire.cli.foreseen import skipped_lines, unanswerable_lines
 from wattwire.cli.percentiles_ahead import percentile_words, too_few_lines
 from wattwire.cli.quantities import share, size_words
-from wattwire.cli.rates_ahead import rate_lines
+from wattwire.cli.rates_ahead import link_cautions, rate_lines
 from wattwire.cli.screen import duration_words
 from wattwire.cli.verbs import add_verb
 from wattwire.design import CONTROLS, PROCESSES_MANY, PlannedRun, cautions, make_plan, piloted
@@ -158,10 +159,16 @@ def plan(options: argparse.Namespace) -> int:
 
 
 def cautions_here(study: Study, prepared: Prepared) -> list[str]:
-    """Return the warnings of the study's settings and of earlier runs on this machine."""
+    """Return the warnings of the study's settings, its links and earlier runs on this machine."""
     cpus = host.cores() if len(study.rig.hosts) == 1 else 0
-    kept = prepared.treatments
-    return [*cautions(study, kept, cpus), *unreached_rates(kept, prepared.cells)]
+    kept, rig = prepared.treatments, study.rig
+    emulated = any(spec.is_emulated for spec in rig.networks.values())
+    links = links_of_rig(rig, Catalog()) if emulated else {}
+    return [
+        *cautions(study, kept, cpus),
+        *link_cautions(rig, links, kept),
+        *unreached_rates(kept, prepared.cells),
+    ]
 
 
 def _core_levels(study: Study) -> Sequence[Level]:
