@@ -38,7 +38,7 @@ class Column:
 
     `labels` replace text on the page but not in the CSV file. Neighbouring columns of a `group`
     share a heading. `factor` names the factor whose levels the cells contain. The page can filter
-    rows by these levels.
+    rows by these levels. Long text is truncated unless `is_whole`.
     """
 
     key: str
@@ -49,6 +49,7 @@ class Column:
     labels: Mapping[str, str] = field(default_factory=dict)
     group: str = ""
     factor: str = ""
+    is_whole: bool = False
 
     @property
     def numeric(self) -> bool:
@@ -75,7 +76,7 @@ class Table:
         """Return the text of a cell."""
         value = row.get(column.key)
         if isinstance(value, str):
-            text = clipped(column.labels.get(value, value))
+            text = clipped(column.labels.get(value, value), column)
             return with_minus(text) if column.numeric else text
         if isinstance(value, Marked):
             return with_minus(str(value))
@@ -92,7 +93,7 @@ class Table:
         value = row.get(column.key)
         if isinstance(value, Marked):
             return value.hint
-        hidden = isinstance(value, str) and clipped(value) != value
+        hidden = isinstance(value, str) and clipped(value, column) != value
         return str(value) if hidden or self.muted(column, row) else ""
 
     def cells(self, row: dict[str, Any]) -> list[tuple[str, str, str]]:
@@ -216,9 +217,9 @@ def with_minus(number: str) -> str:
     return f"−{number[1:]}" if number[:1] == "-" else number
 
 
-def clipped(text: str) -> str:
+def clipped(text: str, column: Column) -> str:
     """Truncate `text` to TEXT_MAX characters. The CSV file and the tooltip have the full text."""
-    return text if len(text) <= TEXT_MAX else text[: TEXT_MAX - 1].rstrip() + "…"
+    return text if column.is_whole or len(text) <= TEXT_MAX else text[: TEXT_MAX - 1].rstrip() + "…"
 
 
 def shown(value: Any, digits: int = 3) -> str:

@@ -58,7 +58,7 @@ def section(evidence: Evidence) -> Section:
                     else []
                 ),
                 Column("library", "library"),
-                Column("effective", "in force"),
+                Column("effective", "in force", is_whole=True),
                 Column("guarantee", "guarantee"),
                 Column("nodes", "nodes", "measured"),
             ],

@@ -298,3 +298,11 @@ def test_a_written_table_holds_no_formula(tmp_path):
                   [{"=f": "=1+1", "n": -1.5}, {"=f": "-2", "n": "-2"}])  # fmt: skip
     write_csv(table, tmp_path / "t.csv")
     assert (tmp_path / "t.csv").read_text().split() == ["'=f,n", "'=1+1,-1.5", "-2,-2"]
+
+
+def test_a_whole_column_is_not_truncated():
+    cut, whole = Column("a", "a"), Column("a", "a", is_whole=True)
+    row = {"a": "depth = 10, " * 50}
+    table = Table("t", "T", [cut], [row])
+    assert table.text(cut, row).endswith("…") and table.hint(cut, row) == row["a"]
+    assert table.text(whole, row) == row["a"] and table.hint(whole, row) == ""
