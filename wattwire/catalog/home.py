@@ -18,3 +18,15 @@ def home() -> Path:
     """
     data = _PACKAGE / "_data"
     return data if data.is_dir() else _PACKAGE.parent
+
+
+def debian_packages() -> dict[str, str]:
+    """Return program or file → its Debian package, from the packages-debian.txt of all folders."""
+    packages = {}
+    for folders in ("", "languages/*/", "middleware/*/", "middleware/*/*/"):
+        for list_path in sorted(home().glob(folders + "packages-debian.txt")):
+            for line in list_path.read_text(encoding="utf-8").splitlines():
+                columns = line.split(maxsplit=3)
+                if len(columns) > 1 and not line.startswith("#"):
+                    packages[columns[1]] = columns[0]
+    return packages

@@ -17,6 +17,7 @@ from typing import Any
 
 from wattwire import __version__
 from wattwire.catalog import Catalog, Cell, home
+from wattwire.catalog.home import debian_packages
 from wattwire.cli import rig_doctor
 from wattwire.cli.quantities import size_words
 from wattwire.cli.verbs import add_verb
@@ -176,14 +177,7 @@ def install_command(programs: list[str]) -> str:
     The command omits programs that are not in these files. `sources` may name their source. The
     result is "" without apt-get and without a known package.
     """
-    packages = {}
-    for folders in ("", "languages/*/", "middleware/*/", "middleware/*/*/"):
-        pattern = folders + "packages-debian.txt"
-        for list_path in sorted(HERE.glob(pattern)):
-            for line in list_path.read_text(encoding="utf-8").splitlines():
-                columns = line.split(maxsplit=3)
-                if len(columns) > 1 and not line.startswith("#"):
-                    packages[columns[1]] = columns[0]
+    packages = debian_packages()
     to_install = dict.fromkeys(packages[name] for name in programs if name in packages)
     if shutil.which("apt-get") is None or not to_install:
         return ""

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from wattwire.catalog.home import debian_packages
 from wattwire.hosts.clocks import PIPE
 from wattwire.hosts.health.finding import (
     MISSING,
@@ -41,6 +42,7 @@ timex = Timex()
 state = ctypes.CDLL(None).adjtimex(ctypes.byref(timex))
 print(state, timex.status, timex.freq, timex.maxerror)
 """
+APT = "apt-get"
 PPM = 65536
 """Units of `freq` of adjtimex(2) per 10⁻⁶."""
 
@@ -200,7 +202,7 @@ def program_findings(host: Host, languages: Mapping[str, Sequence[str]]) -> Iter
     cause = "" if version else "cells in Python cannot run on the host"
     remedy = "" if version else as_root(host, "apt-get install python3 python3-venv")
     yield finding(host, "python", version or "not in PATH", cause, remedy, "cell")
-    wanted = sorted({name for names in languages.values() for name in names})
+    wanted = sorted({name for names in languages.values() for name in names} | {APT})
     paths = host.agent.request("which", names=wanted)["paths"]
     lacking = {
         language: [name for name in names if not paths.get(name)]
@@ -208,12 +210,13 @@ def program_findings(host: Host, languages: Mapping[str, Sequence[str]]) -> Iter
     }
     complete = [language for language, names in lacking.items() if not names]
     yield finding(host, "languages", ", ".join(complete) or "none")
+    known_packages = debian_packages() if paths.get(APT) else {}
     for language, names in lacking.items():
         if names:
+            packages = dict.fromkeys(known_packages[n] for n in names if n in known_packages)
             yield finding(
                 host, f"language {language}", f"lacks {', '.join(names)}",
-                "its cells cannot be built on the host, so treatments that place them there fail. "
-                "`wattwire doctor` names the packages of these programs",
-                "", "cell",
+                "its cells cannot be built on the host, so treatments that place them there fail",
+                as_root(host, f"{APT} install {' '.join(packages)}") if packages else "", "cell",
                 state=NOTE,
             )  # fmt: skip

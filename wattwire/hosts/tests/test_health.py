@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from wattwire.cli.main import main
 from wattwire.hosts import Hosts
-from wattwire.hosts.health import MISSING, NOTE, OK, Finding, check_rig
+from wattwire.hosts.health import MISSING, NOTE, OK, Finding, check_rig, machine
 from wattwire.hosts.health.machine import program_findings
 from wattwire.hosts.health.network import (
     fragment_finding,
@@ -134,6 +135,7 @@ def test_what_a_machine_has_is_reported_once_for_its_hosts(hosts, tmp_path):
     found = {item.check: item for item in machine}
     assert "this wattwire is 0.0" in found["agent"].cause
     assert found["language odd"].evidence == "lacks no-such-compiler"
+    assert not found["language odd"].command, "no package of this name is known"
     assert found["languages"].evidence == "none"
     assert found["clock discipline"].state == OK, "all hosts have one clock"
     kernel = Path("/proc/sys/net/core/rmem_max").read_text(encoding="ascii").strip()
@@ -144,8 +146,12 @@ def test_what_a_machine_has_is_reported_once_for_its_hosts(hosts, tmp_path):
     assert health.ready and "prevent runs" in health.first
 
 
-def test_programs_are_searched_on_the_host(hosts):
-    found = {item.check: item for item in program_findings(hosts.first, {"shell": ["sh"]})}
+def test_programs_are_searched_on_the_host(hosts, monkeypatch):
+    monkeypatch.setattr(machine, "debian_packages", lambda: {"no-such-compiler": "odd-package"})
+    odd = {"shell": ["sh"], "odd": ["no-such-compiler"]}
+    found = {item.check: item for item in program_findings(hosts.first, odd)}
+    has_apt = shutil.which("apt-get") is not None
+    assert ("apt-get install odd-package" in found["language odd"].command) == has_apt
     assert found["languages"].evidence == "shell" and found["python"].state == OK
 
 
