@@ -8,6 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parents[1]
+PACKAGE_LISTS = (
+    "packages-debian.txt", "languages/*/packages-debian.txt", "middleware/*/packages-debian.txt",
+    "middleware/*/*/packages-debian.txt",
+)  # fmt: skip
 
 
 def home() -> Path:
@@ -23,8 +27,8 @@ def home() -> Path:
 def debian_packages() -> dict[str, str]:
     """Return program or file → its Debian package, from the packages-debian.txt of all folders."""
     packages = {}
-    for folders in ("", "languages/*/", "middleware/*/", "middleware/*/*/"):
-        for list_path in sorted(home().glob(folders + "packages-debian.txt")):
+    for pattern in PACKAGE_LISTS:
+        for list_path in sorted(home().glob(pattern)):
             for line in list_path.read_text(encoding="utf-8").splitlines():
                 columns = line.split(maxsplit=3)
                 if len(columns) > 1 and not line.startswith("#"):
