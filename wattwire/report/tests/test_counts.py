@@ -60,6 +60,19 @@ def test_failed_calls_make_up_the_sum_and_name_their_treatment(before: Evidence)
     assert any(failed in text for text in internal)
 
 
+def test_messages_that_a_dead_server_was_due_precede_the_answers(before: Evidence) -> None:
+    """Half of the messages were due after the death of the server, so none of them is lost."""
+    is_fast = pl.col("factor.language") == FAST
+    usable = before.usable.with_columns(unsent=pl.when(is_fast).then(pl.col("expected")))
+    evidence = replace(before, usable=usable)
+    unsent = failed_calls.never_sent(evidence)
+    (treatment,) = unsent.values["treatments"]
+    assert (treatment.values["treatment"], treatment.values["share"]) == ("Swift", 0.5)
+    assert headline(evidence, answer_all(evidence)).startswith(unsent)
+    few = before.usable.with_columns(unsent=pl.lit(0.0005) * pl.col("expected"))
+    assert failed_calls.never_sent(replace(before, usable=few)) == ""
+
+
 def test_a_failed_call_is_not_delivered_where_energy_is_divided(tmp_path: Any) -> None:
     shape = replace(SHAPE, measured_energy=True)
     evidence = gather(Campaign(write_campaign(tmp_path / "c", shape)))

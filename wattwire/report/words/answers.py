@@ -382,7 +382,8 @@ def headline(evidence: Evidence, answers: Answers) -> Phrase:
     first sentence of the answers.
     """
     failed, reread = failed_calls.sentence(evidence), _reread(evidence)
-    edited = words.edited_words(evidence.edited)
+    # The share of lost messages does not include them, so they precede the answers.
+    edited = joined([words.edited_words(evidence.edited), failed_calls.never_sent(evidence)])
     first = first_sentence(evidence, answers)
     if evidence.study.flows:
         # What arrives of each flow precedes; the page has the notes below its title.
