@@ -14,9 +14,11 @@ from wattwire.analysis.answering.baselines import baseline_in
 from wattwire.analysis.answering.confidence import CONFIDENCE, interval_confidence
 from wattwire.analysis.answering.disagreement import disagreeing_factor
 from wattwire.analysis.answering.single_contrast import contrast, rank_companion
+from wattwire.analysis.comparing.common import judges_variants
 from wattwire.analysis.controls import noise
 from wattwire.analysis.dataset import Evidence, same_level
 from wattwire.analysis.responses import Response, resolve
+from wattwire.model.variants import FACTOR
 
 
 def answer_all(evidence: Evidence) -> Answers:
@@ -72,10 +74,17 @@ def _draft(
 
 
 def _planned_contrasts(evidence: Evidence) -> list[tuple[str, Response, str, Any]]:
+    """Return question, response, factor and level of each contrast.
+
+    Variants have none: `compare_inside` alone judges them, so that a page has one verdict on each.
+    """
     planned = []
+    judged_elsewhere = FACTOR if judges_variants(evidence) else ""
     for question in evidence.study.questions:
         for name in question.responses:
             for factor in question.factors:
+                if factor == judged_elsewhere:
+                    continue
                 response = resolve(name, evidence.described)
                 baseline = baseline_in(evidence, factor, response)
                 for level in evidence.factors.get(factor, ()):

@@ -128,6 +128,8 @@ def _cases(evidence: Evidence, limit: Limit) -> Iterator[_Case]:
         runs = why_void or unmeasured or too_few or values[title_rows]
         is_broken = limit.max is not None and why_void is not None
         cases[title] = _Case(limit, title, runs, len(title_rows), is_saturated=is_broken)
+    if not cases:  # the study skipped its treatments, so nothing shows that the limit holds
+        yield _Case(limit, "", stats.NotComputable("no treatment of this limit was measured"), 0)
     bases = {
         _without_variant(levels_by_title[title]): replace(case, title=evidence.title(FACTOR, base))
         for title, case in cases.items()

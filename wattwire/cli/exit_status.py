@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from wattwire.analysis.comparing import Judged
     from wattwire.analysis.limits import Checked
 
-Found = tuple["Judged | None", "list[Checked]"]
+Found = tuple["Judged | None", "list[Checked]", bool]
+"""The comparison, the limits, and whether variants could not be compared."""
 
 
 def of(campaign: Campaign, options: argparse.Namespace) -> Found:
@@ -26,16 +27,16 @@ def of(campaign: Campaign, options: argparse.Namespace) -> Found:
     """
     limits = compare.limits_of(campaign)
     if not _has_variants(campaign):
-        return None, limits
+        return None, limits, False
     planned = {run["treatment"][FACTOR] for run in campaign.plan}
     if len(planned) == 1:
         text = f"One variant was measured ({planned.pop()}), so there is nothing to compare."
         print(wrapped(text, columns(sys.stderr)), file=sys.stderr)
-        return None, limits
+        return None, limits, True
     from wattwire.analysis.comparing import compare_variants
 
     requested = compare.wanted_of(options)
-    return compare_variants(campaign, requested, compare.identity_of(campaign)), limits
+    return compare_variants(campaign, requested, compare.identity_of(campaign)), limits, False
 
 
 def suspects(campaign: Campaign) -> list[str]:
@@ -57,9 +58,11 @@ def suspects(campaign: Campaign) -> list[str]:
 def hand_out(outcome: Found, options: argparse.Namespace) -> int:
     """Print and write the comparison and the limits, and return the exit code.
 
-    Raises UsageError for an output file if the study has no comparison and no limit.
+    Variants that could not be compared are no success: without a worse result or a broken limit,
+    the exit code is that of "cannot tell". Raises UsageError for an output file if the study has no
+    comparison and no limit.
     """
-    judged, limits = outcome
+    judged, limits, is_incomparable = outcome
     if judged is None and not limits:
         for name in ("markdown", "junit"):
             if getattr(options, name):
@@ -67,8 +70,10 @@ def hand_out(outcome: Found, options: argparse.Namespace) -> int:
                     f"--{name}: no variants were compared and the study has no limits, so there "
                     "is nothing to report"
                 )
-        return EXIT_OK
-    return compare.hand_out(judged, limits, options)
+        code = EXIT_OK
+    else:
+        code = compare.hand_out(judged, limits, options)
+    return compare.unclear_code(options) if is_incomparable and code == EXIT_OK else code
 
 
 def of_limits(campaign: Campaign | ImportedCampaign) -> int:

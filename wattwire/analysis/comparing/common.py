@@ -23,6 +23,7 @@ from wattwire.model.cores import CORES, FREE
 from wattwire.model.derived import FloatArray, column
 from wattwire.model.errors import UsageError
 from wattwire.model.study import DEFAULT_LEVELS
+from wattwire.model.variants import FACTOR
 
 DEFAULTS = ("cpu_us_per_message", "wire_bytes_per_message", "system_calls_per_message", "cpu_s")
 """Default responses of a comparison: costs with low scatter, and no tail percentiles."""
@@ -44,6 +45,11 @@ class Runs:
     levels: Mapping[str, Any]
     rows: tuple[int, ...]
     blocks: tuple[int, ...]
+
+
+def judges_variants(evidence: Evidence) -> bool:
+    """Return whether the study compares variants. An imported column may have the factor's name."""
+    return not evidence.imported and len(evidence.factors.get(FACTOR, ())) > 1
 
 
 def treatments_of(evidence: Evidence) -> dict[str, Runs]:

@@ -14,7 +14,7 @@ from wattwire.cli.main import main
 from wattwire.cli.verbs import compare
 from wattwire.cli.verbs import report as reporting
 from wattwire.cli.verbs import run as campaigns
-from wattwire.model.errors import UsageError
+from wattwire.model.errors import EXIT_CANNOT_TELL, UsageError
 from wattwire.report.tests.test_comparing import SLOW, of_variants
 from wattwire.store import Campaign
 
@@ -67,11 +67,14 @@ def test_a_run_of_one_variant_compares_nothing_and_states_it(tmp_path, capsys):
     campaign = of_variants(tmp_path / "c")
     rows = [{**run, "treatment": {**run["treatment"], "variant": "head"}} for run in campaign.plan]
     (campaign.path / "plan.json").write_text(json.dumps(rows))
-    assert exit_status.of(campaign, outputs()) == (None, [])
+    assert exit_status.of(campaign, outputs()) == (None, [], True)
     assert "(head)" in capsys.readouterr().err
-    assert exit_status.hand_out((None, []), outputs()) == 0
+    assert exit_status.hand_out((None, [], False), outputs()) == 0
+    unset = outputs(cannot_tell=None)
+    assert exit_status.hand_out((None, [], True), unset) == EXIT_CANNOT_TELL
+    assert exit_status.hand_out((None, [], True), outputs(cannot_tell="pass")) == 0
     with pytest.raises(UsageError, match="--junit: no variants were compared"):
-        exit_status.hand_out((None, []), outputs(junit="x.xml"))
+        exit_status.hand_out((None, [], True), outputs(junit="x.xml"))
 
 
 def test_a_report_prints_the_answer_of_its_page(tmp_path, monkeypatch, capsys):

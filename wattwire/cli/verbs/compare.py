@@ -197,8 +197,13 @@ def exit_code(judged: Judged | None, limits: Sequence[Checked], options: argpars
     if nothing_usable(judged, limits):
         return EXIT_NOTHING_USABLE
     unclear = any_unclear(limits) or (judged is not None and judged.bad(unclear_is_bad=True))
+    return unclear_code(options) if unclear else EXIT_OK
+
+
+def unclear_code(options: argparse.Namespace) -> int:
+    """Return the exit code of a comparison that cannot tell."""
     codes = {"pass": EXIT_OK, "fail": EXIT_BAD_RESULT}
-    return codes.get(options.cannot_tell, EXIT_CANNOT_TELL) if unclear else EXIT_OK
+    return codes.get(options.cannot_tell, EXIT_CANNOT_TELL)
 
 
 def hand_out(judged: Judged | None, limits: Sequence[Checked], options: argparse.Namespace) -> int:

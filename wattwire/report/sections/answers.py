@@ -11,6 +11,7 @@ from wattwire.analysis.answering.answer_types import NUMBER, Answer, Answers, Re
 from wattwire.analysis.answering.baselines import baseline_of, planned_baseline
 from wattwire.analysis.answering.confidence import CONFIDENCE
 from wattwire.analysis.best_alternative import choices
+from wattwire.analysis.comparing.common import judges_variants
 from wattwire.analysis.controls import question_responses
 from wattwire.analysis.dataset import Evidence, same_level
 from wattwire.analysis.document import change_entry
@@ -18,6 +19,7 @@ from wattwire.analysis.interactions import AtLevel, by_level, changes
 from wattwire.analysis.responses import Response
 from wattwire.model import words
 from wattwire.model.questions import factors_without_question
+from wattwire.model.variants import FACTOR
 from wattwire.report import figures
 from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart
 from wattwire.report.parts import Column, Figure, Fold, Section, Table, Text
@@ -62,6 +64,7 @@ PHRASES = Phrases(
             "No question names {factor} ({names:listed 6}), so an answer is an average over the "
             "levels at which both of its sides were measured."
         ),
+        "variants_only": "The section “Variants” has the verdict on each treatment.",
         "as_sentences": "The answers of the table in {sentences:plural sentence}",
         "level": "{claim}: {outcome}.",
         "other_levels": (
@@ -154,7 +157,8 @@ def section(
     summary = short_answers.table(document) if document else None
     part.parts += [summary] if summary else []
     if not answers.items:
-        part.parts.append(Text(nothing_to_compare(evidence)))
+        reason = PHRASES("variants_only") if judges_variants(evidence) else None
+        part.parts.append(Text(reason or nothing_to_compare(evidence)))
         return part
     if answers.block_count == 1:
         part.parts.append(Text(PHRASES("one_block"), "warning"))
@@ -175,7 +179,9 @@ def section(
         title = PHRASES("question", id=question.id, text=question.text)
         part.parts.append(Text(title, "question"))
         part.parts.extend(best_alternative.sentences(evidence, question, chosen))
-        if question_answers or not question.beside:
+        if judges_variants(evidence) and FACTOR in question.factors:
+            part.parts.append(Text(PHRASES("variants_only")))
+        elif question_answers or not question.beside:
             part.parts.extend(_question_words(evidence, question_answers, answers))
         part.parts.extend(correlation.sentences(evidence, question))
     part.parts += [Text(note, "item") for note in best_alternative.notes(evidence, chosen)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wattwire import stats
-from wattwire.analysis.comparing.common import Wanted
+from wattwire.analysis.comparing.common import Wanted, judges_variants
 from wattwire.analysis.comparing.decision import WORSE, Item
 from wattwire.analysis.comparing.within_campaign import compare_inside
 from wattwire.analysis.dataset import Evidence
@@ -29,7 +29,7 @@ PHRASES = Phrases(
 
 def section(evidence: Evidence) -> Section | None:
     """Return the section with every treatment's verdict, or None for a study without variants."""
-    if not comparing.judges_variants(evidence):
+    if not judges_variants(evidence):
         return None
     part = Section("variants", PHRASES("title"))
     try:
@@ -86,7 +86,7 @@ def _table(rows: list[dict[str, Any]], note: str) -> Table:
 def _head(data: PageData) -> list[HeadLine]:
     """Return the verdict on commands; in other campaigns, the headline of the answers has it."""
     evidence = data.evidence
-    if evidence.study.request is None or not comparing.judges_variants(evidence):
+    if evidence.study.request is None or not judges_variants(evidence):
         return []
     return [HeadLine(TITLE, comparing.verdict(evidence))]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -178,3 +179,12 @@ def test_responses_and_questions_without_a_number_for_one_reason_share_a_sentenc
     (sentence,) = unanswered.questions(evidence, answer_all(evidence))
     assert sentence.values["responses"] == ("median latency", "CPU time per message")
     assert sentence.values["question"].values == {"questions": ("A", "B")}
+
+
+def test_a_limit_whose_treatments_were_all_skipped_does_not_hold(tmp_path):
+    limit = {"response": "latency_p50_us", "max": 1e9, "where": {"language": SLOW}}
+    checked(tmp_path / "c", limit)
+    evidence = gather(Campaign(tmp_path / "c"))
+    measured = [entry for entry in evidence.plan if entry["treatment"]["language"] != SLOW]
+    found = check_limits(replace(evidence, plan=measured))
+    assert [(one.verdict, one.runs) for one in found] == [(UNCLEAR, 0)]

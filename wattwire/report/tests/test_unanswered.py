@@ -216,24 +216,23 @@ def test_means_whose_quotient_is_not_the_ratio_are_omitted(tmp_path):
 
 
 LARGE = {
-    "factors": {"variant": ["base", "slow", "slowest"], "payload_bytes": [8, 64, 1024]},
-    "variants": {"base": {}, "slow": {}, "slowest": {}},
-    "question": [{"id": "Q", "text": "?", "factors": ["variant"], "responses": ["latency_p50_us"]}],
-    "answers": {"best_of": ["variant"], "baseline": {"variant": "base"}},
+    "factors": {"cell": ["base", "slow", "slowest"], "payload_bytes": [8, 64, 1024]},
+    "question": [{"id": "Q", "text": "?", "factors": ["cell"], "responses": ["latency_p50_us"]}],
+    "answers": {"best_of": ["cell"], "baseline": {"cell": "base"}},
 }
 AT_8_B_US = {"base": 10.0, "slow": 500.0, "slowest": 10_000.0}
 
 
 def large_ratios(folder):
-    """Return a campaign whose slowest variant has only the smallest, fastest payload."""
+    """Return a campaign whose slowest cell has only the smallest, fastest payload."""
     treatments = [
-        {"variant": variant, "payload_bytes": size}
-        for variant in AT_8_B_US
+        {"cell": cell, "payload_bytes": size}
+        for cell in AT_8_B_US
         for size in (8, 64, 1024)
-        if variant != "slowest" or size == 8
+        if cell != "slowest" or size == 8
     ]
     return planted(
-        folder, LARGE, treatments, lambda t: AT_8_B_US[t["variant"]] * t["payload_bytes"] / 8
+        folder, LARGE, treatments, lambda t: AT_8_B_US[t["cell"]] * t["payload_bytes"] / 8
     )
 
 

@@ -14,6 +14,7 @@ from wattwire import stats
 from wattwire.analysis.answering.answer_types import NUMBER, Answer, Answers
 from wattwire.analysis.answering.confidence import CONFIDENCE, has_few_degrees
 from wattwire.analysis.best_alternative import choices
+from wattwire.analysis.comparing.common import judges_variants
 from wattwire.analysis.controls import question_responses
 from wattwire.analysis.dataset import Evidence, by_treatment
 from wattwire.analysis.interactions import by_level, changes
@@ -422,7 +423,7 @@ def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
         return ended
     untried, runs = evidence.untried(evidence.designed), len(evidence.designed)
     texts = [PHRASES("incomplete", tried=runs - untried, runs=runs)] if untried else []
-    if comparing.judges_variants(evidence):
+    if judges_variants(evidence):
         return joined([*texts, comparing.verdict(evidence)])
     growth = best_headline.growth(evidence, answers)
     chosen = choices(evidence, answers)

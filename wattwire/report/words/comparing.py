@@ -23,7 +23,6 @@ from wattwire.analysis.comparing.within_campaign import compare_inside
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.responses import Response
 from wattwire.model.errors import UsageError
-from wattwire.model.variants import FACTOR
 from wattwire.report.tables.placements import PLACES
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 
@@ -49,7 +48,7 @@ PHRASES = Phrases(
         ),
         "undecided": (
             "It is undecided whether {heads:listed} {verb} worse than {base}, because "
-            "{unclear} of {items:plural comparison} gave no clear result{rest} (margin "
+            "{unclear} of {items:plural comparison} gave no clear result{reason}{rest} (margin "
             "{margin:margin})"
         ),
         "not_worse": (
@@ -60,6 +59,7 @@ PHRASES = Phrases(
         "are": "are",
         "more": "; and {more} more",
         "none_worse": " and none is worse",
+        "no_interval": ": {reason}",
         "sentence": "{before}{result}.",
         "increased": "{item:capital}.",
         # An item.
@@ -128,11 +128,7 @@ PHRASES = Phrases(
 )
 
 NAMED_MAX = 3
-
-
-def judges_variants(evidence: Evidence) -> bool:
-    """Return whether the study compares variants. An imported column may have the factor's name."""
-    return not evidence.imported and len(evidence.factors.get(FACTOR, ())) > 1
+NO_INTERVAL = (stats.TooFew, stats.NotComputable)
 
 
 def verdict(evidence: Evidence) -> Phrase:
@@ -146,7 +142,8 @@ def verdict(evidence: Evidence) -> Phrase:
 def first_line(judged: Judged) -> Phrase:
     """Return a sentence on the verdict, followed by a sentence per increased share."""
     result = PHRASES("sentence", before=_across(judged.across), result=_result(judged))
-    smallest = detectable(judged) if judged.verdict == UNCLEAR else ""
+    is_precise = judged.verdict == UNCLEAR and not _common_reason(judged)
+    smallest = detectable(judged) if is_precise else ""
     placements = sum(isinstance(item.why, OtherPlacement) for item in judged.items)
     placed_apart = PHRASES("other_placements", comparisons=placements) if placements else ""
     return joined([result, placed_apart, smallest, *undelivered(judged, besides=WORSE)])
@@ -197,10 +194,19 @@ def _result(judged: Judged) -> Phrase:
             base=base,
             unclear=unclear,
             items=items,
+            reason=_common_reason(judged),
             rest=PHRASES("none_worse") if unclear < items else "",
             margin=margin,
         )
     return PHRASES("not_worse", heads=heads, verb=verb, base=base, items=items, margin=margin)
+
+
+def _common_reason(judged: Judged) -> Phrase:
+    """Return the reason why no undecided item has an interval, or "" without a common reason."""
+    reasons = {item.why for item in judged.of(UNCLEAR)}
+    if len(reasons) > 1 or not all(isinstance(why, NO_INTERVAL) for why in reasons):
+        return Phrase()
+    return joined([PHRASES("no_interval", reason=why) for why in reasons])
 
 
 def undelivered(judged: Judged, besides: str = "") -> list[Phrase]:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from wattwire.analysis.answering.answer_types import NUMBER, Answers
+from wattwire.analysis.comparing.common import judges_variants
 from wattwire.analysis.controls import question_responses
 from wattwire.analysis.dataset import Evidence, all_levels, same_level
 from wattwire.analysis.metrics_by_role import BOTH, is_measured
@@ -23,6 +24,7 @@ from wattwire.analysis.responses import measured, resolve
 from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.model.study import Study
+from wattwire.model.variants import FACTOR
 from wattwire.report.parts import Column, Table
 from wattwire.report.words import answers as sentences
 from wattwire.report.words import not_compared
@@ -383,6 +385,8 @@ def lost(evidence: Evidence, answers: Answers) -> Phrase:
     missing = []
     for number, question in enumerate(evidence.study.questions, 1):
         held = dict(evidence.held(question))
+        if judges_variants(evidence):  # their verdict has the reason
+            held[FACTOR] = None
         for factor in question.factors:
             if factor in held or evidence.factors.get(factor) == ():
                 continue
