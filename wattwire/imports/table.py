@@ -97,7 +97,7 @@ def read(path: Path, request: TableRequest) -> Imported:
     all_rows = read_table(path)
     header = [name for name in all_rows.columns if name != LINE]
     request = _with_columns_of(header, request)
-    _check_roles(path, header, request)
+    _check_roles(path, header, all_rows, request)
     rows, set_aside = _where(path, all_rows, request)
     del all_rows
     rows, run_remarks = _with_whole_run_names(rows, request)
@@ -242,15 +242,20 @@ def factor(name: str) -> str:
     return f"{COLUMN}{name}" if has_meaning else name
 
 
-def _check_roles(path: Path, header: Sequence[str], request: TableRequest) -> None:
-    if not request.responses:
-        raise UsageError(
-            f"{path}: --response is missing; name one of the file's columns: {', '.join(header)}"
-        )
-    if not request.factors:
-        raise UsageError(
-            f"{path}: --factor is missing; name one of the file's columns: {', '.join(header)}"
-        )
+def _check_roles(
+    path: Path, header: Sequence[str], rows: pl.DataFrame, request: TableRequest
+) -> None:
+    for option, names, columns_of, kind in (
+        ("--response", request.responses, column_roles.number_columns, "measured numbers"),
+        ("--factor", request.factors, column_roles.level_columns, "levels"),
+    ):
+        if not names:
+            likely = ", ".join(columns_of(rows, header))
+            hint = f"; probably {kind}: {likely}" if likely else ""
+            raise UsageError(
+                f"{path}: {option} is missing; name one of the file's columns: "
+                f"{', '.join(header)}{hint}"
+            )
     options = [("--response", name) for name, _ in request.responses]
     options += [("--factor", name) for name in request.factors]
     options += [("--block", request.block)] if request.block else []

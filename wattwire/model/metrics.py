@@ -1085,7 +1085,7 @@ def direction_of(name: str, unit: str) -> str:
         return HIGHER
     if words & _AMBIGUOUS_WORDS:
         return ""
-    known_unit = unit or _PRINTED_UNITS.get(_printed_end(name), "")
+    known_unit = unit or _PRINTED_UNITS.get(_printed_end(name) or name.casefold(), "")
     is_percentile = any(re.fullmatch(r"p\d{2,}", word) for word in words)
     is_less = _LESS_UNITS.fullmatch(known_unit) or words & _LESS_WORDS or is_percentile
     return LOWER if is_less else ""

@@ -75,6 +75,7 @@ def test_another_recipe_is_used_and_told(root, capsys) -> None:
     [
         (["import", "tinny", "."], 'unknown study with a reader "tinny"'),
         (["import", "tiny"], "DIR is missing"),
+        (["import", __file__], "this is a file; write `import csv "),
         (["import", "tiny", "/nowhere-at-all"], "this folder does not exist; name the folder"),
         (["import", "tiny", ".", "--recipe", "x"], 'unknown recipe "x"; known: right, theirs'),
         (["import", "tiny", ".", "--factor", "a"], "--factor: allowed only with `import csv FILE`"),
@@ -170,6 +171,17 @@ def test_every_level_is_in_the_headline_and_figures_of_long_columns_are_written(
     assert names and all(len(name) < 120 for name in names)
     with wattwire.load(tmp_path / "c") as loaded:
         assert loaded.units[column(response)] == "ms"
+
+
+def test_too_few_repetitions_decide_neither_in_the_table_nor_in_the_headline(
+    tmp_path, capsys
+) -> None:
+    rows = ["v,p_ms,q_ms", "a,1000,5.0", "a,1010,5.2", "b,2000,9.0", "b,2100,9.5"]
+    (tmp_path / "t.csv").write_text("\n".join(rows))
+    typed = ["import", "csv", str(tmp_path / "t.csv"), "--response", "p_ms", "--response", "q_ms"]
+    assert main([*typed, "--factor", "v", "--campaign", str(tmp_path / "c")]) == EXIT_OK
+    told = capsys.readouterr().out
+    assert told.count("too few repetitions") == 2 and "  different" not in told
 
 
 def test_a_table_with_one_level_says_what_to_compare_by(tmp_path, capsys) -> None:

@@ -101,6 +101,11 @@ def import_data(options: argparse.Namespace) -> int:
 
     if options.study is None:
         return _list()
+    if options.source is None and Path(options.study).is_file():
+        raise UsageError(
+            f"import {options.study}: this is a file; write `import csv {options.study} "
+            "--response COL:UNIT --factor COL`"
+        )
     if options.source is None:
         raise UsageError(f"import {options.study}: DIR is missing; name the folder with the data")
     source = Path(options.source)

@@ -119,7 +119,11 @@ def test_a_response_with_a_dot_is_no_node_s(tmp_path) -> None:
             table.TableRequest((), ("lang",)),
             "--response is missing; name one of the file.s columns: lang, size",
         ),
-        (PLAIN, table.TableRequest((("power", ""),), ()), "--factor is missing"),
+        (
+            PLAIN,
+            table.TableRequest((("power", ""),), ()),
+            "--factor is missing; .*, power; probably levels: lang, day$",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(tmp_path, text, wanted, words: str) -> None:
@@ -545,7 +549,7 @@ def test_a_difference_that_is_only_a_rounding_error_is_none(tmp_path) -> None:
         *((name, "", "higher") for name in ("req_per_s", "rate_hz", "qps", "throughput", "Req/s")),
         *((name, "", "higher") for name in ("msgs_per_ms", "requests/sec", "tput_mbps", "avgRps")),
         *(("rate", unit, "higher") for unit in ("1/s", "Hz", "Mbit/s", "msg/s", "kHz", "B/s")),
-        *((name, "", "lower") for name in ("p50_ms", "p99", "latency", "elapsed", "rss_kib")),
+        *((name, "", "lower") for name in ("p50_ms", "p99", "latency", "ms", "rss_kib")),
         *((name, "", "lower") for name in ("errors", "lost_pct", "errors_per_s", "respTimeMs")),
         *(("x", unit, "lower") for unit in ("ms", "µs", "J", "W", "MiB", "J/s", "Wh")),
         *((name, "", "") for name in ("score", "rate", "metric_value", "accuracy", "hits")),

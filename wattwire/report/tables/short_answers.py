@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from wattwire.analysis.answering.confidence import has_few_degrees
 from wattwire.model import words
 from wattwire.report.parts import Column, Table
 from wattwire.report.words.phrases import Phrases
@@ -57,6 +58,8 @@ def place(contrast: Mapping[str, Any]) -> tuple[int, float]:
     descending order.
     """
     order = list(words.OUTCOMES).index(contrast["outcome"])
+    if has_few_degrees(contrast.get("degrees")):
+        order = len(words.OUTCOMES)
     if contrast["kind"] == "ratio":
         return order, -abs(math.log(contrast["estimate"]))
     return order, 0.0
@@ -78,7 +81,10 @@ def _row(contrast: Mapping[str, Any]) -> Row:
         estimate, low, high = (words.number(value) for value in values)
         interval = f"{estimate} [{low}, {high}] {contrast['unit']}".rstrip()
         sides = f"{level} − {baseline}"
-    return contrast["response_title"], sides, interval, words.OUTCOMES[contrast["outcome"]]
+    outcome = words.OUTCOMES[contrast["outcome"]]
+    if has_few_degrees(contrast.get("degrees")):  # the headline does not claim it either
+        outcome = "too few repetitions"
+    return contrast["response_title"], sides, interval, outcome
 
 
 def table(document: Mapping[str, Any]) -> Table | None:
