@@ -192,6 +192,8 @@ def _fill(
     for path in _files(folder, with_messages):
         shown_path = str(path.relative_to(folder)).encode("ascii", "backslashreplace").decode()
         try:
+            if path.is_symlink():
+                raise LeaveOut("a symbolic link")
             redactor.place = path.name
             name = _archive_name(path.relative_to(folder), redactor)
             if name in (COMMANDS, GUIDE_NAME, SUMS, *texts):
@@ -217,7 +219,7 @@ def _files(folder: Path, with_messages: bool) -> Iterator[Path]:
         hidden = any(part.startswith(".") for part in parts)
         if hidden or parts[0] in LEFT_OUT_FOLDERS or path.name in LEFT_OUT_NAMES:
             continue
-        if path.is_symlink() or not path.is_file():
+        if not path.is_symlink() and not path.is_file():
             continue
         if with_messages or path.name != MESSAGES:
             yield path

@@ -198,7 +198,7 @@ class Redactor:
             shown = f"{name}={value[:SHOWN]}…" if name else f"{value[:SHOWN]}…"
             self.secrets[shown] = self.secrets.get(shown, 0) + 1
             places = self.secret_places.setdefault(shown, [])
-            if self.place not in places:
+            if self.place and self.place not in places:
                 places.append(self.place)
 
     def is_in(self, data: bytes) -> bool:

@@ -183,7 +183,7 @@ pub fn is_used(file: &Path, pids: &[i32]) -> bool {
 
 fn exists(segment: &Segment) -> bool {
     let path = Path::new(FOLDER).join(&segment.name);
-    fs::metadata(path).is_ok_and(|metadata| metadata.ino() == segment.inode)
+    fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.ino() == segment.inode)
 }
 
 /// Returns whether `name` contains `owner` as a separate word, as the name of a lock does.
@@ -205,9 +205,12 @@ fn used_by(pid: i32) -> Vec<(String, u64)> {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let Ok(target) = fs::read_link(entry.path()) else { continue };
         let Ok(name) = target.strip_prefix(FOLDER) else { continue };
-        // The link leads to the open file even if another file has its name now.
+        // The link leads to the open file even if another file has its name now. A process that
+        // lists the folder has the folder itself open.
         if let Ok(metadata) = fs::metadata(entry.path()) {
-            used.push((name.display().to_string(), metadata.ino()));
+            if metadata.is_file() {
+                used.push((name.display().to_string(), metadata.ino()));
+            }
         }
     }
     used.sort();
@@ -253,14 +256,16 @@ mod tests {
             Path::new(FOLDER).join(format!("wattwire-test-{name}-{}", std::process::id()))
         };
         let old = fs::File::create(path("old")).unwrap();
+        let listed = fs::File::open(FOLDER).unwrap();
         let before = inodes();
         let new = fs::File::create(path("new")).unwrap();
         let lock = path("new").with_extension("lock");
         fs::write(&lock, "open only briefly").unwrap();
         journal.observe("run1", &[own], &before);
         assert_eq!(journal.remove_unused("run1"), [lock]);
-        drop((old, new));
+        drop((old, new, listed));
         assert_eq!(journal.remove_unused("other"), Vec::<PathBuf>::new());
+        assert_eq!(journal.unused("run1"), [path("new")]);
         assert_eq!(journal.remove_unused("run1"), [path("new")]);
         assert!(path("old").exists());
         fs::remove_file(path("old")).unwrap();

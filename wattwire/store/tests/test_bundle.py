@@ -61,6 +61,14 @@ def test_a_file_whose_name_others_cannot_write_is_left_out(campaign, name) -> No
     assert not any("\\" in name or not name.isprintable() for name in files)
 
 
+def test_a_link_is_left_out_and_told(campaign, tmp_path) -> None:
+    (tmp_path / "secret").write_text("x")
+    (campaign / "runs/b01-p001-1/linked").symlink_to(tmp_path / "secret")
+    done, files = bundled(campaign)
+    assert done.left_out == ["runs/b01-p001-1/linked: a symbolic link"]
+    assert "runs/b01-p001-1/linked" not in files
+
+
 def test_a_huge_sparse_file_is_left_out_and_never_read_as_a_whole(campaign) -> None:
     with (campaign / "runs/b01-p001-1/core").open("wb") as file:
         file.truncate(100 * 2**30)

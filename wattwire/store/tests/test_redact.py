@@ -102,7 +102,7 @@ def test_a_word_is_redacted_in_the_notation_of_each_file(written: str) -> None:
 
 def test_a_secret_is_reported_with_its_files() -> None:
     redactor = Redactor(Names())
-    for redactor.place in ("run.json", "methods.tex", "run.json"):
+    for redactor.place in ("", "run.json", "methods.tex", "run.json"):
         redactor.text("API_TOKEN=abcdefgh")
-    assert redactor.secrets == {"API_TOKEN=abc…": 3}
+    assert redactor.secrets == {"API_TOKEN=abc…": 4}
     assert redactor.secret_places == {"API_TOKEN=abc…": ["run.json", "methods.tex"]}
