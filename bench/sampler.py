@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.pairs import Comparison, abba, compared
+from contract.conformance.leftovers.watchdog import WATCHDOG
 from wattwire.rig import AgentClient
 
 BARE = Path(__file__).with_name("bare")
@@ -98,7 +99,8 @@ def sampled(agent: AgentClient, folder: Path, tick_hz: float) -> float:
 
 def share_of_loop(argv: list[str]) -> float:
     """Return the CPU use (share of a core) of a program that prints a line and reads in a loop."""
-    reader = subprocess.Popen(argv, stdout=subprocess.PIPE)
+    reader = subprocess.Popen(argv, stdout=subprocess.PIPE, start_new_session=True)
+    WATCHDOG.node_started(reader.pid)
     try:
         assert reader.stdout is not None
         if not reader.stdout.readline():

@@ -4,16 +4,19 @@ It works for SHARE of every 10 ms; a SHARE of 1 is continuous work. It stops its
 it begins, so that its parent controls when it works.
 """
 
+import ctypes
 import os
 import signal
 import sys
 import time
 
 PERIOD_S = 0.01
+PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    """Work until killed."""
+    """Work until this process or its parent is killed."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     kind, share = sys.argv[1], float(sys.argv[2])
     if kind == "SCHED_IDLE":
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))

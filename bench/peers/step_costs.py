@@ -26,6 +26,7 @@ from bench.pairs import BROKEN, lose_pair
 from bench.peers import libraries
 from contract.conformance.cell import CellUnderTest
 from contract.conformance.group import Group, Member
+from contract.conformance.leftovers.watchdog import WATCHDOG
 from contract.conformance.spec import base_spec
 from wattwire.model.deployment import PATTERNS
 from wattwire.rig.bare_clients import HANG_S, bare_argv, bare_server
@@ -233,6 +234,7 @@ def _of_client(cell: CellUnderTest, argv: Sequence[str]) -> tuple[float, list[Th
             start_new_session=True,
         ) as client,
     ):  # fmt: skip
+        WATCHDOG.node_started(client.pid)
         try:
             sample = _sample({caller: client.pid, server: _child([*argv, server])})
             median_ns = float(client.communicate(timeout=HANG_S)[0])

@@ -27,6 +27,7 @@ from bench.pairs import Comparison, abba, compared, table
 from bench.peers.step_costs import thread_times
 from bench.turns import on_cores
 from contract.conformance.cell import CellUnderTest
+from contract.conformance.leftovers.watchdog import WATCHDOG
 from contract.conformance.process import NodeProcess
 
 PAIRS = 8
@@ -347,8 +348,9 @@ def _sockperf_median_us(options: Sequence[str], places: tuple[int, int]) -> floa
     with on_cores(places[1]):
         server = subprocess.Popen(
             ["sockperf", "server", *address], stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
+    WATCHDOG.node_started(server.pid)
     try:
         with on_cores(places[0]):
             client = ["sockperf", "ping-pong", *address, *size, "-t", str(TOOL_S), "--full-rtt"]

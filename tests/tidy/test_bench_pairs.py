@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -36,6 +38,23 @@ def test_a_server_that_prints_nothing_is_ended(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(bare_clients, "START_S", 0.2)
     with pytest.raises(RuntimeError, match="printed no line"), bare_clients.bare_server(HANGS):
         pass
+
+
+def test_a_bare_server_ends_with_a_killed_bench() -> None:
+    hangs = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
+    bench = (
+        "import sys, time; from wattwire.rig.bare_clients import bare_server\n"
+        f"with bare_server([sys.executable, '-c', {hangs!r}]) as line:\n"
+        "    print(line, flush=True); time.sleep(600)"
+    )
+    with subprocess.Popen([sys.executable, "-c", bench], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        server = int(process.stdout.readline())
+        process.kill()
+    deadline_s = time.monotonic() + 30
+    while Path(f"/proc/{server}/exe").exists() and time.monotonic() < deadline_s:
+        time.sleep(0.05)
+    assert not Path(f"/proc/{server}/exe").exists()
 
 
 def test_a_client_that_fails_gives_its_reason() -> None:

@@ -8,9 +8,11 @@ ping ENDPOINT BYTES COUNT` prints the median round trip of COUNT calls, in ns.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from wattwire.rig.children import first_line
 
@@ -35,11 +37,7 @@ def bare_server(argv: Sequence[str], env: Mapping[str, str] | None = None) -> It
 
     Raise RuntimeError if it does not print a line in time.
     """
-    # Each node has a separate session, because the kernel schedules sessions as groups.
-    process = subprocess.Popen(
-        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env,
-        start_new_session=True,
-    )  # fmt: skip
+    process = _watched(argv, env)
     try:
         try:
             line = first_line(process, START_S).strip()
@@ -58,10 +56,27 @@ def printed_ns(
     argv: Sequence[str], env: Mapping[str, str] | None = None, timeout_s: float = HANG_S
 ) -> float:
     """Run a program and return the time (ns) that it prints."""
-    result = subprocess.run(
-        argv, capture_output=True, text=True, check=False, timeout=timeout_s, env=env,
-        start_new_session=True,
+    process = _watched(argv, env, stderr=subprocess.PIPE)
+    with process:
+        try:
+            output, errors = process.communicate(timeout=timeout_s)
+        finally:
+            process.kill()
+    if process.returncode != 0:
+        raise RuntimeError(f"{argv[1]}: exit {process.returncode}: {errors[-300:].strip()}")
+    return float(output)
+
+
+def _watched(
+    argv: Sequence[str], env: Mapping[str, str] | None, **options: Any
+) -> subprocess.Popen[str]:
+    """Start a program that also ends if this process is killed; it may ignore its closed input."""
+    # Each node has a separate session, because the kernel schedules sessions as groups.
+    process = subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env,
+        start_new_session=True, **options,
     )  # fmt: skip
-    if result.returncode != 0:
-        raise RuntimeError(f"{argv[1]}: exit {result.returncode}: {result.stderr[-300:].strip()}")
-    return float(result.stdout)
+    # The suite is part of a clone, as are all bare clients.
+    leftovers = importlib.import_module("contract.conformance.leftovers.watchdog")
+    leftovers.WATCHDOG.node_started(process.pid)
+    return process

@@ -50,15 +50,21 @@ def ticks_of(runs: Sequence[FloatArray], period: float) -> Ticks | None:
     """
     if not period > 0:
         raise ValueError(f"period: found {period}; allowed: > 0")
-    sizes = np.array([series.size for series in runs if series.size], dtype=np.int64)
+    runs = [series for series in runs if series.size]
+    sizes = np.array([series.size for series in runs], dtype=np.int64)
     total = int(sizes.sum())
     if total < VALUES_MIN:
         return None
-    by_run = [_counts(series, period) for series in runs if series.size]
+    by_run, inside = [], total
+    for series in runs:
+        counts_of_run = _counts(series, period)
+        by_run.append(counts_of_run)
+        inside -= series.size - counts_of_run.total()
+        if inside < SHARE_MIN * total:  # of most campaigns, so after a part of their runs
+            return None
     inside_by_run = np.array([counts.total() for counts in by_run])
-    inside = int(inside_by_run.sum())
     runs_hit = np.count_nonzero(inside_by_run >= SHARE_MIN * sizes)
-    if inside < SHARE_MIN * total or 2 * runs_hit < sizes.size:
+    if 2 * runs_hit < sizes.size:
         return None
     counts: Counter[int] = Counter()
     for counts_of_run in by_run:
