@@ -274,7 +274,7 @@ def test_the_largest_ratio_to_the_lowest_is_that_of_the_farthest_alternative(tmp
 
 
 def test_an_empty_level_has_a_name():
-    assert level_title("settings.fault_proxy", "", {}) == "no fault proxy"
+    assert level_title("settings.fault_proxy", "", {}) == "fault proxy not set"
     assert level_title("settings.x", "", {"settings.x": {"": "plain"}}) == "plain"
 
 
