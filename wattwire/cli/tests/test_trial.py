@@ -11,7 +11,7 @@ from wattwire.catalog.manifest import tomllib
 from wattwire.cli.main import main, parser
 from wattwire.cli.verbs.try_cmd import document_of, to_toml
 from wattwire.design import expand
-from wattwire.model.errors import UsageError
+from wattwire.model.errors import EXIT_USAGE, UsageError
 from wattwire.model.study import parse_study
 
 CELLS = ["loopback/cpp", "loopback/python"]
@@ -145,3 +145,10 @@ def test_a_rate_that_no_study_allows_is_refused_before_anything_is_built(
     assert main(["try", *CELLS, "--rate", "-5"]) == 2
     assert "rate_hz: found -5.0" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_rig_is_refused_with_the_commands_that_use_it(capsys):
+    assert main(["try", "zenoh/python", "--rig", "rigs/three.toml"]) == EXIT_USAGE
+    refusal = " ".join(capsys.readouterr().err.split())
+    assert "wattwire new study.toml zenoh/python" in refusal
+    assert "wattwire run study.toml --rig rigs/three.toml" in refusal

@@ -103,6 +103,7 @@ def add_to(verbs: Any) -> None:
         help="a setting of the middleware, or a key of a study, such as reply=ack or plan.seed=2; "
         "a list, such as 'qos=[0,1]', compares its levels",
     )
+    verb.add_argument("--rig", metavar="FILE", help=argparse.SUPPRESS)
     add_look(verb)
     add_warm_up(verb)
     verb.add_argument("--campaign", metavar="DIR", help="directory for the data")
@@ -120,6 +121,13 @@ def add_to(verbs: Any) -> None:
 
 def try_cells(options: argparse.Namespace) -> int:
     """Write a study, run it, and print the comparison and all paths."""
+    if options.rig:
+        cell_names, rig = shlex.join(options.cells), shlex.quote(options.rig)
+        raise UsageError(
+            "--rig: try measures on this machine. For the hosts of a rig: wattwire new study.toml "
+            f"{cell_names}; add network and placement to [fixed]; then wattwire run study.toml "
+            f"--rig {rig}"
+        )
     catalog = Catalog()
     cells = catalog.cells_like(options.cells)
     document = document_of(options, cells)
