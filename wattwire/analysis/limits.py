@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -188,5 +189,7 @@ def _verdict(limit: Limit, estimate: Estimate) -> str:
     lower = float("-inf") if limit.min is None else limit.min
     if low > upper or high < lower:
         return BROKEN
+    if not math.isfinite(low):  # an unbounded response is beyond a maximum, but shows no minimum
+        return UNCLEAR
     kept = (high <= upper or limit.max is None) and (low >= lower or limit.min is None)
     return HOLDS if kept else UNCLEAR

@@ -797,3 +797,10 @@ def test_percentiles_of_too_few_messages_are_the_reason_of_the_first_line(tmp_pa
     sentence = first_line(found)
     assert "gave no clear result: there are only" in sentence
     assert "More blocks" not in sentence, "more blocks do not make runs longer"
+
+
+def test_an_interval_without_bounds_is_no_pass():
+    ratio = stats.Interval(1.0, 0.0, math.inf, 0.95, 3, "t")
+    for direction in ("lower", "higher"):
+        response = replace(CPU, stated_direction=direction)
+        assert judged(Item("t", response, "a", "b", ratio), 0.05).verdict == UNCLEAR

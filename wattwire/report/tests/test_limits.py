@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
-from wattwire.analysis.limits import BROKEN, HOLDS, UNCLEAR, any_broken, check_limits
+from wattwire.analysis.limits import BROKEN, HOLDS, UNCLEAR, _verdict, any_broken, check_limits
+from wattwire.model.limits import Limit
 from wattwire.report.sections.limits import section
 from wattwire.report.tests.phrase_search import only
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, put_row, row_of, write_campaign
@@ -188,3 +190,8 @@ def test_a_limit_whose_treatments_were_all_skipped_does_not_hold(tmp_path):
     measured = [entry for entry in evidence.plan if entry["treatment"]["language"] != SLOW]
     found = check_limits(replace(evidence, plan=measured))
     assert [(one.verdict, one.runs) for one in found] == [(UNCLEAR, 0)]
+
+
+def test_an_unbounded_response_is_beyond_a_maximum_and_shows_no_minimum():
+    assert _verdict(Limit("latency_p50_us", max=1e9), math.inf) == BROKEN
+    assert _verdict(Limit("latency_p50_us", min=1.0), math.inf) == UNCLEAR
