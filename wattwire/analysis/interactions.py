@@ -45,7 +45,7 @@ def by_level(
     all_answers = [
         *answers.computed(),
         *answers.differences(),
-        *_partly_answered(evidence, answers),
+        *partly_answered(evidence, answers),
     ]
     items = all_answers if only is None else only
     return [
@@ -57,7 +57,7 @@ def by_level(
     ]
 
 
-def _partly_answered(evidence: Evidence, answers: Answers) -> list[Answer]:
+def partly_answered(evidence: Evidence, answers: Answers) -> list[Answer]:
     """Return the answers that lack values at some levels but may have values at other levels."""
     refused = [item for item in answers.items if isinstance(item.result, stats.NotComputable)]
     return [item for item in refused if without_value(evidence, evidence.usable, item, None)]

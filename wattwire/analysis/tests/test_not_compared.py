@@ -265,3 +265,6 @@ def test_a_treatment_of_which_half_is_saturated_is_in_no_ratio_and_the_other_lev
         assert "saturated) in 2 of " in str(refused), refused
     assert isinstance(result_of(answers, "latency_p50_us", 2).result, stats.Ratio)
     assert phrases_in(headline(evidence, answers), "not_compared.left_out") == []
+    remaining = phrases_in(headline(evidence, answers), "answer.at_level")
+    assert remaining, "the refused answer has its ratio at the levels without saturated runs"
+    assert all(phrases_in(one, "answer.ratio") for one in remaining)

@@ -17,7 +17,7 @@ from wattwire.analysis.best_alternative import choices
 from wattwire.analysis.comparing.common import judges_variants
 from wattwire.analysis.controls import question_responses
 from wattwire.analysis.dataset import Evidence, by_treatment
-from wattwire.analysis.interactions import by_level, changes
+from wattwire.analysis.interactions import by_level, changes, partly_answered
 from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.model.flows import COLUMN
@@ -76,6 +76,7 @@ PHRASES = Phrases(
         "blocks_of_means": "means of {blocks:plural block}, {runs:plural run}",
         "no_number": "{level} against {baseline}, {response}: {reason}",
         "stated": "{claim}.",
+        "at_level": "At {level}, {claim}.",
         "averaged": "{claim}, on average over the levels of {factors:listed}.",
         "with_excluded": "With the excluded runs: {answer}",
         "few_degrees": (
@@ -150,6 +151,8 @@ PHRASES = Phrases(
 
 UNDECIDED = ("within noise", "undecided")
 """Outcomes without a decision, in their order in the headline."""
+LEVELS_NAMED = 3
+"""Maximum number of levels whose ratio the headline states if another level refuses the answer."""
 BY_RANKS = ("blocks", "two samples")
 FAR_APART = 10.0
 """A sentence also states both means if the ratio is at least this value or at most its reciprocal.
@@ -396,7 +399,32 @@ def headline(evidence: Evidence, answers: Answers) -> Phrase:
     responses = question_responses(evidence)
     uncompared = not_compared.headline(evidence, responses)
     cautions = not_compared.cautions(evidence, responses)
-    return joined([edited, uncompared, first, cautions, failed, reread])
+    remaining = _at_remaining_levels(evidence, answers)
+    return joined([edited, uncompared, *remaining, first, cautions, failed, reread])
+
+
+def _at_remaining_levels(evidence: Evidence, answers: Answers) -> list[Phrase]:
+    """Return the ratios at levels of another factor, if another level of it refuses the answer.
+
+    One saturated rate would otherwise hide the answer at all other rates.
+    """
+    if judges_variants(evidence) or evidence.study.answers.best_of:
+        return []
+    refused = [item for item in partly_answered(evidence, answers) if not item.response.share]
+    refused.sort(key=lambda item: item.factor != evidence.primary)
+    rows = by_level(evidence, answers, refused[:1])
+    numbers = [row for row in rows if isinstance(row.result, stats.Ratio)]
+    refusing = {row.other for row in rows if not isinstance(row.result, stats.Ratio)}
+    kept = [row for row in numbers if row.other in refusing]
+    return [
+        PHRASES(
+            "at_level",
+            level=evidence.title(row.other, row.level),
+            claim=claim(evidence, replace(row.answer, result=row.result), 1),
+        )
+        for row in kept[:LEVELS_NAMED]
+        if row.other == kept[0].other
+    ]
 
 
 def _reread(evidence: Evidence) -> Phrase:
