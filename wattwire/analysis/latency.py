@@ -71,14 +71,27 @@ def series_of(
             warm_up_parts.append(kept.filter("warm_up")["latency_us"].to_numpy())
             kept = kept.filter(~pl.col("warm_up"))
         due_parts.append(_Due.of(kept))
-    loose = unsent + (max(0, round(lost) - recorded_lost) if math.isfinite(lost) else 0)
     values, since_send = _in_due_order(due_parts)
+    warm_up_us = np.concatenate(warm_up_parts)
+    return _with_losses(values, since_send, warm_up_us, recorded_lost, lost, unsent)
+
+
+def _with_losses(
+    values_us: FloatArray,
+    since_send_us: FloatArray,
+    warm_up_us: FloatArray,
+    recorded_lost: int,
+    lost: float,
+    unsent: int,
+) -> Series:
+    """Return a series to which the losses without a sender's record are added; see `series_of`."""
+    loose = unsent + (max(0, round(lost) - recorded_lost) if math.isfinite(lost) else 0)
     if loose:
         unanswered_us = np.full(loose, math.inf)
-        values, since_send = (
-            np.concatenate([known, unanswered_us]) for known in (values, since_send)
+        values_us, since_send_us = (
+            np.concatenate([known, unanswered_us]) for known in (values_us, since_send_us)
         )
-    return Series(values, loose, np.concatenate(warm_up_parts), since_send, unsent)
+    return Series(values_us, loose, warm_up_us, since_send_us, unsent)
 
 
 @dataclass(frozen=True)
@@ -250,10 +263,8 @@ def _series_from(expected: pl.DataFrame, lost: float, unsent: int) -> Series:
         expected[name].to_numpy() for name in ("latency_us", "since_send_us", "warm_up")
     )
     recorded_lost = int(np.count_nonzero(np.isinf(latency_us)))
-    loose = unsent + (max(0, round(lost) - recorded_lost) if math.isfinite(lost) else 0)
-    known, unanswered_us = ~np.isnan(latency_us), np.full(loose, math.inf)
-    values, since_send = (
-        np.concatenate([times[known & ~warm_up], unanswered_us])
-        for times in (latency_us, since_send_us)
+    known = ~np.isnan(latency_us)
+    values_us, since_send_us = (times[known & ~warm_up] for times in (latency_us, since_send_us))
+    return _with_losses(
+        values_us, since_send_us, latency_us[known & warm_up], recorded_lost, lost, unsent
     )
-    return Series(values, loose, latency_us[known & warm_up], since_send, unsent)
