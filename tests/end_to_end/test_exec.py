@@ -46,6 +46,7 @@ while True:
     time.sleep(0.03)
 """
 RUNGS = ("v2", "none")
+CPU_PARTS = ("cpu_s", "cpu_user_s", "cpu_system_s")
 BASELINE = "0.4s"
 
 
@@ -345,6 +346,64 @@ import subprocess, sys, time
 code = "import time; time.sleep(0.15); block = bytearray(80 << 20); sum(range(300000))"
 subprocess.run([sys.executable, "-S", "-c", code])
 """
+
+
+THREADS = """
+import sys, threading, time
+open('ready', 'w').close()
+end_s = time.monotonic() + float(sys.argv[1])
+while time.monotonic() < end_s:
+    threads = [threading.Thread(target=time.sleep, args=(0.002,)) for _ in range(4)]
+    [thread.start() for thread in threads] and [thread.join() for thread in threads]
+"""
+RELATED = {
+    "one": [sys.executable, "-S", "-c", BUSY, "0.3"],
+    "tree": ["sh", "-c", TREE.replace("$PYTHON", sys.executable)],
+    "threads": ["sh", "-c", f'"{sys.executable}" -S -c "$0" 0.8; true', THREADS],
+    "short": ["sh", "-c", "for i in $(seq 100); do /bin/true; done; seq 9000 | sort -r | tail -1"],
+    "attached": [],
+}
+
+
+@pytest.mark.parametrize("records", ["", "none"])
+@pytest.mark.parametrize("kind", RELATED)
+def test_no_part_exceeds_the_whole_and_a_lower_bound_says_so(measured, tmp_path, kind, records):
+    environment = {"WATTWIRE_EXIT_RECORDS": records, "WATTWIRE_CGROUP": records}
+    if kind == "attached":
+        source = THREADS.replace("sys.argv[1]", "99")
+        with started(source, tmp_path) as system:
+            target = ("--attach", f"pid:{system.pid}")
+            result, table, folder = measured("--for", "1.2s", *target, **environment)
+            system.terminate()
+    else:
+        result, table, folder = measured("--", *RELATED[kind], **environment)
+    assert result.code == 0, result.err
+    processes = pl.read_parquet(folder / "processes.parquet").to_dicts()
+    whole = {name: value["mean"] for name, value in table["whole"].items() if type(value) is dict}
+    assert (len(processes) == 1) is (kind in ("one", "attached"))
+    tick_s = 0.01
+    sums = {name: sum(row[name] or 0.0 for row in processes) for name in CPU_PARTS}
+    assert sums["cpu_s"] == pytest.approx(whole["cpu_s"], abs=0.002)
+    assert whole["cpu_user_s"] + whole["cpu_system_s"] == pytest.approx(whole["cpu_s"])
+    for name in CPU_PARTS[1:]:
+        assert sums[name] <= whole[name] + tick_s * len(processes)
+    assert (whole["memory_peak_kib"] or 0) >= whole.get("memory_mean_kib", 0)
+    for row in processes:
+        assert row["cpu_s"] <= whole["cpu_s"] + 1e-9
+        if row["pid"] is None:
+            assert row["process"].startswith("(")  # a row of several says so
+            continue
+        assert row["process"] != "?"
+        if row["cpu_user_s"] is not None:
+            assert row["cpu_user_s"] + row["cpu_system_s"] == pytest.approx(row["cpu_s"])
+        assert (row["memory_peak_kib"] or 0) >= (row["memory_mean_kib"] or 0)
+        assert whole["memory_peak_kib"] >= (row["memory_peak_kib"] or 0)
+    thread = max(processes, key=lambda row: row["threads_max"] or 0)
+    if thread["threads_max"] > 1:
+        is_final = kind == "threads" and not records and os.geteuid() == 0
+        assert thread["switches_are_bound"] is not is_final
+        # Four sleeping threads in every 2 to 10 ms; those of one time would have 8.
+        assert thread["voluntary_switches"] > 50
 
 
 @pytest.mark.parametrize("records", ["", "none"])

@@ -27,8 +27,13 @@ SUMMED = (
     "involuntary_switches", "energy_j", "energy_estimate_low_j", "energy_estimate_high_j",
 )  # fmt: skip
 PEAK_IS_BOUND = "memory_peak_is_bound"
+CPU_IS_BOUND = "cpu_is_bound"
+SWITCHES_ARE_BOUND = "switches_are_bound"
+BOUNDS = (PEAK_IS_BOUND, CPU_IS_BOUND, SWITCHES_ARE_BOUND)
 MEANS = ("memory_mean_kib", "pss_mean_kib")
 """Not summed, because the processes may have run at different times."""
+COMPLETE = ("cpu_user_s", "cpu_system_s")
+"""Parts of the CPU time, which are unknown if they are unknown of one process or run."""
 HIGHEST = ("memory_peak_kib", "pss_peak_kib", "threads_max")
 PER_MESSAGE = (
     "cpu_us_per_message",
@@ -54,10 +59,9 @@ class Row:
         values = self.figures.get(figure, [])
         return sum(values) / len(values) if values else None
 
-    @property
-    def peak_is_bound(self) -> bool:
-        """Return whether the peak memory is a lower bound, as in campaigns of older versions."""
-        return any(self.figures.get(PEAK_IS_BOUND, [1.0]))
+    def is_bound(self, flag: str) -> bool:
+        """Return whether a metric is a lower bound in a run. The peak of older versions is one."""
+        return any(self.figures.get(flag, [1.0] if flag == PEAK_IS_BOUND else []))
 
     def interval(self, figure: str) -> Value:
         """Return the mean over runs with its t interval.
@@ -137,10 +141,15 @@ class Executed:
             for (label,), process_rows in run_rows.group_by("label", maintain_order=True):
                 counts[str(label)] += len(process_rows)
                 figures = figures_by_label.setdefault(str(label), {})
-                for name in (*SUMMED, *MEANS, *HIGHEST, PEAK_IS_BOUND):
+                for name in (*SUMMED, *MEANS, *HIGHEST, *BOUNDS):
                     value = _fold(process_rows, name)
                     if value is not None:
                         figures.setdefault(name, []).append(value)
+        for figures in figures_by_label.values():
+            # A mean over fewer runs could exceed the mean of a total or of a peak.
+            for name in (*COMPLETE, *MEANS):
+                if len(figures.get(name, [])) < len(figures["cpu_s"]):
+                    figures.pop(name, None)
         runs = len(self.summary)
         table_rows = [Row(name, counts[name] / runs, f) for name, f in figures_by_label.items()]
         # The command comes first, then attached subjects, each sorted by descending CPU time.
@@ -204,8 +213,8 @@ class Executed:
                 {
                     "process": row.name,
                     "count": row.count,
-                    **{n: _plain(row.interval(n)) for n in row.figures if n != PEAK_IS_BOUND},
-                    PEAK_IS_BOUND: row.peak_is_bound,
+                    **{n: _plain(row.interval(n)) for n in row.figures if n not in BOUNDS},
+                    **{flag: row.is_bound(flag) for flag in BOUNDS},
                 }
                 for row in self.rows
             ],
@@ -236,9 +245,9 @@ def _fold(rows: pl.DataFrame, name: str) -> float | None:
     if name not in rows.columns:
         return None
     values = [float(v) for v in rows[name].to_list() if v is not None]
-    if not values:
+    if not values or (name in COMPLETE and len(values) < rows.height):
         return None
-    if name in HIGHEST or name == PEAK_IS_BOUND:
+    if name in HIGHEST or name in BOUNDS:
         return max(values)
     return sum(values) / len(values) if name in MEANS else sum(values)
 

@@ -1,5 +1,6 @@
 //! One process of a measured tree: its figures from /proc while it runs, and its final figures.
 
+use std::collections::HashMap;
 use std::fs;
 use std::sync::Arc;
 
@@ -35,6 +36,9 @@ pub struct Member {
     cpu_ns: Option<i64>,
     /// Whether `detail` is of its whole life.
     is_final: bool,
+    /// Whether `cpu_ns` comes from the guard. The kernel's record lacks the time since the last
+    /// update of the clock (up to a tick), and the time in which the process freed its memory.
+    is_reaped: bool,
 }
 
 /// Values from `/proc/PID/status` and from the status files of its threads.
@@ -43,6 +47,9 @@ struct Detail {
     rss_peak_bytes: u64,
     voluntary_switches: u64,
     involuntary_switches: u64,
+    /// Thread → its voluntary and involuntary switches at the last reading. The kernel drops the
+    /// counts of a thread that ends.
+    threads: HashMap<i32, (u64, u64)>,
 }
 
 impl Member {
@@ -62,6 +69,7 @@ impl Member {
             detail: Detail::default(),
             cpu_ns: None,
             is_final: false,
+            is_reaped: false,
         }
     }
 
@@ -71,14 +79,18 @@ impl Member {
         self.system_ns = self.system_ns.max(stat.system_ticks as i64 * tick_ns());
         self.threads_max = self.threads_max.max(stat.threads);
         let young = now_ns - self.born_ns < YOUNG_NS;
+        if self.command.is_empty() {
+            // Also of a process that had ended before this first listing.
+            self.command = command_of(self.subject.pid);
+        }
         if stat.state == 'Z' || !(all || young || now_ns - self.detail_ns >= DETAIL_PERIOD_NS) {
             return;
         }
         self.detail_ns = now_ns;
         let pid = self.subject.pid;
-        let command = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        let command = command_of(pid);
         if !command.is_empty() {
-            self.command = command.trim_end().into();
+            self.command = command;
         }
         let argv = arguments(&fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default());
         if !argv.is_empty() {
@@ -114,6 +126,7 @@ impl Member {
     /// Unlike the kernel's record, its clock includes the time in which it freed its memory.
     pub fn take_reaped(&mut self, reaped: &Reaped) {
         self.cpu_ns = reaped.cpu_ns.or(self.cpu_ns);
+        self.is_reaped = reaped.cpu_ns.is_some() || !reaped.has_children;
         self.name(&reaped.command);
         self.end_at(reaped.ended_ns);
         if reaped.has_children {
@@ -126,6 +139,7 @@ impl Member {
             rss_peak_bytes: usage.maxrss_bytes as u64,
             voluntary_switches: usage.nvcsw as u64,
             involuntary_switches: usage.nivcsw as u64,
+            threads: HashMap::new(),
         };
         self.is_final = true;
     }
@@ -151,7 +165,7 @@ impl Member {
                "rss_peak_bytes": self.detail.rss_peak_bytes,
                "voluntary_switches": self.detail.voluntary_switches,
                "involuntary_switches": self.detail.involuntary_switches,
-               "is_final": self.is_final})
+               "is_final": self.is_final, "is_reaped": self.is_reaped})
     }
 }
 
@@ -161,16 +175,26 @@ impl Detail {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         let peak_bytes = field(&status, "VmHWM:").unwrap_or(0) * 1024;
         self.rss_peak_bytes = self.rss_peak_bytes.max(peak_bytes);
-        let (mut voluntary, mut involuntary) = (0, 0);
         for task in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
             let status = fs::read_to_string(task.path().join("status")).unwrap_or_default();
-            voluntary += field(&status, "voluntary_ctxt_switches:").unwrap_or(0);
-            involuntary += field(&status, "nonvoluntary_ctxt_switches:").unwrap_or(0);
+            let thread = task.file_name().to_str().and_then(|name| name.parse().ok());
+            let voluntary = field(&status, "voluntary_ctxt_switches:");
+            let involuntary = field(&status, "nonvoluntary_ctxt_switches:");
+            if let (Some(thread), Some(voluntary), Some(involuntary)) =
+                (thread, voluntary, involuntary)
+            {
+                self.threads.insert(thread, (voluntary, involuntary));
+            }
         }
-        // The sum drops when a thread ends, because the thread's count is lost. Keeps the maximum.
-        self.voluntary_switches = self.voluntary_switches.max(voluntary);
-        self.involuntary_switches = self.involuntary_switches.max(involuntary);
+        self.voluntary_switches = self.threads.values().map(|counts| counts.0).sum();
+        self.involuntary_switches = self.threads.values().map(|counts| counts.1).sum();
     }
+}
+
+/// Returns the kernel's name of a process; empty if it does not exist any more.
+fn command_of(pid: i32) -> String {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    name.trim_end().into()
 }
 
 /// Returns the number after `key` at the beginning of a line.

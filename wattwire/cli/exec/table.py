@@ -13,7 +13,14 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from wattwire.analysis.processes import PEAK_IS_BOUND, Executed, Row
+from wattwire.analysis.processes import (
+    BOUNDS,
+    CPU_IS_BOUND,
+    PEAK_IS_BOUND,
+    SWITCHES_ARE_BOUND,
+    Executed,
+    Row,
+)
 from wattwire.catalog import Catalog
 from wattwire.cli import exit_status
 from wattwire.cli.exec.request import name_of, requested, study_of
@@ -31,6 +38,7 @@ from wattwire.model.words import count as count_words
 from wattwire.report.print.processes import headline
 from wattwire.rig import host
 from wattwire.run.exec.command_run import WARM_UP, check_program
+from wattwire.run.exec.results import TEARDOWN, UNSEEN
 from wattwire.stats import BelowResolution, Interval, NotComputable, TooFew
 from wattwire.store import Campaign
 
@@ -39,11 +47,13 @@ FOLDED = (
     "Memory and threads are per process (mean and maximum)."
 )
 BOUND = (
-    "≥ marks a lower bound of the peak memory. The sum of several processes is known only at the "
-    "readings, and the peak of a process that has ended only from its final figures."
+    "≥ marks a lower bound. The peak memory of several processes is known only at the readings. "
+    "Of a process that has ended without final figures, all values are those of its last scan. The "
+    "context switches of ended threads are unknown until their process ends."
 )
 LOAD_WARNING_CORES = 0.2
 EXIT_INTERRUPTED = 130
+RSS, PSS = "memory_mean_kib", "pss_mean_kib"
 KIB_PER_MIB = 1 / 1024
 PIPE_WIDTH = 120
 ROWS_MAX = 30
@@ -265,18 +275,17 @@ def _cells(row: Row, energy: str) -> list[str]:
     counts = [value for value in switches if value is not None]
     cells = [
         name,
-        _cell(row.interval("cpu_s")),
+        _bounded(row, CPU_IS_BOUND, _cell(row.interval("cpu_s"))),
         _cell(row.mean("cpu_system_s")),
-        _cell(row.interval("cpu_share"), 100.0),
+        _bounded(row, CPU_IS_BOUND, _cell(row.interval("cpu_share"), 100.0)),
     ]
     mean, peak, pss = (
-        _cell(row.mean(figure), KIB_PER_MIB)
-        for figure in ("memory_mean_kib", "memory_peak_kib", "pss_mean_kib")
+        _cell(row.mean(figure), KIB_PER_MIB) for figure in (RSS, "memory_peak_kib", PSS)
     )
-    cells += [mean, f"≥ {peak}" if row.peak_is_bound and peak != MISSING else peak, pss]
+    cells += [mean, _bounded(row, PEAK_IS_BOUND, peak), pss]
     cells += [
         _whole_number(row.mean("threads_max")),
-        _whole_number(sum(counts) if counts else None),
+        _bounded(row, SWITCHES_ARE_BOUND, _whole_number(sum(counts) if counts else None)),
     ]
     low, high = row.mean("energy_estimate_low_j"), row.mean("energy_estimate_high_j")
     if energy == MEASURED:
@@ -284,6 +293,10 @@ def _cells(row: Row, energy: str) -> list[str]:
     elif energy == ESTIMATED:
         cells.append(_cell(None) if low is None else f"{number(low, 2)} … {number(high, 2)}")
     return cells
+
+
+def _bounded(row: Row, flag: str, text: str) -> str:
+    return f"≥ {text}" if row.is_bound(flag) and text != MISSING else text
 
 
 def _cell(value: Any, factor: float = 1.0) -> str:
@@ -325,8 +338,12 @@ def _sentences(executed: Executed, energy: str) -> Iterator[str]:
     rows = executed.summary.to_dicts()
     if any(row.count > 1 for row in executed.rows):
         yield FOLDED
-    if any(row.peak_is_bound for row in (*executed.rows, _total_row(executed))):
+    rows_shown = (*executed.rows, _total_row(executed))
+    if any(row.is_bound(flag) for row in rows_shown for flag in BOUNDS):
         yield BOUND
+    if any((row.mean(PSS) or 0.0) > (row.mean(RSS) or 0.0) for row in rows_shown):
+        yield "PSS is read half a second after the start and every ten seconds, RSS more often."
+    yield from _remainder_sentences(executed)
     for text in _failures(executed):
         yield f"The command failed: {text}."
     ends = {row["ended_by"] for row in rows} - {"itself"}
@@ -364,6 +381,23 @@ def _sentences(executed: Executed, energy: str) -> Iterator[str]:
     yield (
         NOT_MEASURED if energy == MEASURED else f"{NOT_MEASURED} {NO_ENERGY[bool(energy)]}".strip()
     )
+
+
+def _remainder_sentences(executed: Executed) -> Iterator[str]:
+    """Yield what the rows contain that belong to no single process."""
+    names = {row.name for row in executed.rows}
+    if any(name.endswith(UNSEEN) for name in names):
+        yield (
+            f"The row {UNSEEN} is no process. It has the CPU time of several: of the processes "
+            "above after their last scan, and of those that no scan saw. The number of these is "
+            "unknown."
+        )
+    if any(name.endswith(TEARDOWN) for name in names):
+        yield (
+            f"The row {TEARDOWN} is no process. It has the CPU time of several that the kernel's "
+            "records of their ends omit: up to a clock tick of each, and the time in which they "
+            "freed their memory."
+        )
 
 
 def _printed_sentences(executed: Executed) -> Iterator[str]:

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from wattwire.analysis.dataset import Evidence
-from wattwire.analysis.processes import Executed, Row, Value
+from wattwire.analysis.processes import (
+    CPU_IS_BOUND,
+    PEAK_IS_BOUND,
+    SWITCHES_ARE_BOUND,
+    Executed,
+    Row,
+    Value,
+)
 from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart
 from wattwire.report.parts import Band, Column, Section, Table, shown
 from wattwire.report.print.processes import headline
@@ -19,7 +26,10 @@ PHRASES = Phrases(
             "A row of several processes contains the sums of their CPU time, switches and energy, "
             "and the memory and threads of one process (mean and maximum). Values are means over "
             "the runs; CPU time and energy have their 95 % confidence intervals. ≥ marks a lower "
-            "bound of the peak memory."
+            "bound: of the peak memory of several processes, of the last scan of a process that "
+            "ended without final figures, and of switches without those of ended threads. A row "
+            "in brackets is no process: it has the CPU time of several that no row of a process "
+            "contains."
         ),
     },
 )
@@ -36,7 +46,12 @@ COLUMNS = (
     Column("involuntary_switches", "involuntary", "measured", group="switches"),
     Column("energy_j", "energy", "measured", "J"),
 )
-PEAK = "memory_peak_kib"
+BOUND_BY = {
+    "cpu_s": CPU_IS_BOUND,
+    "memory_peak_kib": PEAK_IS_BOUND,
+    "voluntary_switches": SWITCHES_ARE_BOUND,
+    "involuntary_switches": SWITCHES_ARE_BOUND,
+}
 WITH_INTERVAL = ("cpu_s", "energy_j")
 ESTIMATE = Column("energy_estimate", "energy, modelled", "estimate", "J")
 
@@ -72,9 +87,10 @@ def _cells(row: Row, columns: list[Column]) -> dict[str, Value | Band | str]:
         else row.mean(column.key)
         for column in columns
     }
-    peak_kib = row.mean(PEAK)
-    if peak_kib is not None and row.peak_is_bound:
-        values[PEAK] = f"≥ {shown(peak_kib)}"
+    for key, flag in BOUND_BY.items():
+        value = values.get(key)
+        if value is not None and row.is_bound(flag):
+            values[key] = f"≥ {shown(value)}"
     return {"process": row.name, "count": row.count, **values, ESTIMATE.key: estimate}
 
 

@@ -27,11 +27,16 @@ from wattwire.run.results.summary import Collected
 from wattwire.store.campaign import PROCESSES_TABLE, frame_of
 from wattwire.store.files import write_table
 
-UNSEEN = "(ended between two scans)"
+UNSEEN = "(outside the scans)"
+"""CPU time of processes after their last scan, and of processes that no scan saw."""
 TEARDOWN = "(end of the processes)"
-"""CPU time that processes used after the kernel's record of their end, to free their memory."""
+"""CPU time that the kernel's records of ended processes lack: the part of a clock tick before the
+record, and the time in which they freed their memory."""
+SHORT_NS = 100_000_000
+"""CPU time below which a tick of the clock is more than a tenth of it."""
 BIRTH_STEP_NS = 20_000_000
 """Uncertainty of a process's start: it is in clock ticks, converted with readings of two clocks."""
+CPU_IS_BOUND, SWITCHES_ARE_BOUND = "cpu_is_bound", "switches_are_bound"
 ENERGIES = ("energy_j", "energy_estimate_low_j", "energy_estimate_high_j")
 
 
@@ -161,7 +166,7 @@ class CommandResults(Collected):
 
     def _subject_rows(self, subject: str) -> list[dict[str, Any]]:
         members = members_in_window(self.record.after[subject]["members"], self.record.span)
-        rows = [self._row(subject, member) for member in members]
+        rows = [self._row(subject, member, len(members) == 1) for member in members]
         subject_ns = self._cpu_ns(subject)
         seen_ns = sum(row["cpu_s"] or 0.0 for row in rows) * SECOND_NS
         if subject_ns is not None and subject_ns - seen_ns > UNSEEN_MIN_NS:
@@ -184,17 +189,22 @@ class CommandResults(Collected):
             **{stem: self._energy_share(stem, subject, cpu_ns) for stem in ENERGIES},
         }
 
-    def _row(self, subject: str, member: Mapping[str, Any]) -> dict[str, Any]:
+    def _row(self, subject: str, member: Mapping[str, Any], is_only: bool) -> dict[str, Any]:
         name = member["subject"]
         at_begin = self._member_before(subject, name)
-        user_ns = member["user_ns"] - at_begin.get("user_ns", 0)
-        system_ns = member["system_ns"] - at_begin.get("system_ns", 0)
+        user_ns, system_ns = _ticks_ns(member, at_begin)
         cpu_ns = self._member_cpu_ns(member, at_begin, float(user_ns + system_ns))
-        user_share = user_ns / (user_ns + system_ns) if user_ns + system_ns else None
+        subject_ns = self._cpu_ns(subject)
+        if subject_ns is not None:  # two clocks of the kernel differ by a few microseconds
+            cpu_ns = min(cpu_ns, subject_ns)
+        # A few ticks tell no shares: those of one process could exceed those of all.
+        has_shares = user_ns + system_ns >= (1 if is_only else SHORT_NS)
+        user_share = user_ns / (user_ns + system_ns) if has_shares else None
         begin_ns, ended_ns = self.record.span[0], member["ended_ns"]
         process = process_name(member["argv"], member["command"])
         return {
             **self._process_row(subject, process, cpu_ns, user_share),
+            CPU_IS_BOUND: _is_cpu_bound(member, cpu_ns),
             "pid": member["pid"],
             "parent": member["parent"],
             "argv": " ".join(member["argv"]),
@@ -202,10 +212,7 @@ class CommandResults(Collected):
             "ended_s": None if ended_ns is None else (ended_ns - begin_ns) / SECOND_NS,
             **self._member_memory(name, member, at_begin),
             "threads_max": member["threads_max"],
-            **{
-                key: member[key] - at_begin.get(key, 0)
-                for key in ("voluntary_switches", "involuntary_switches")
-            },
+            **_switches(member, at_begin),
         }
 
     def _member_cpu_ns(
@@ -225,8 +232,10 @@ class CommandResults(Collected):
             return ticks_ns
         # Tick counts are truncated, so over a whole lifetime they never exceed the CPU time.
         # They can include the end of a process, which the last reading misses. Over a part of
-        # the lifetime, two rounding errors would add up.
-        return metered_ns if at_begin else max(metered_ns, ticks_ns)
+        # the lifetime, two rounding errors would add up. Those of a running process are read
+        # after the window.
+        is_of_part = at_begin or member["ended_ns"] is None
+        return metered_ns if is_of_part else max(metered_ns, ticks_ns)
 
     def _member_before(self, subject: str, name: str) -> dict[str, Any]:
         members = self.record.before.get(subject, {}).get("members", [])
@@ -328,16 +337,20 @@ class CommandResults(Collected):
     def _user_share(self) -> float | None:
         """Return the share of CPU time in user space, over all subjects.
 
-        The value comes from the resource usage that the guard reports, or else from the rows.
+        The value comes from the resource usage that the guard reports, or else from the processes.
         """
         usage = (self.record.exit or {}).get("rusage")
         is_of_window = COMMAND not in self.record.before
         if usage and is_of_window and [*self._labels] == [COMMAND]:
             total_ns = usage["user_ns"] + usage["system_ns"]
             return usage["user_ns"] / total_ns if total_ns else None
-        user_s = sum(row.get("cpu_user_s") or 0.0 for row in self.processes)
-        system_s = sum(row.get("cpu_system_s") or 0.0 for row in self.processes)
-        return user_s / (user_s + system_s) if user_s + system_s else None
+        ticks = [
+            _ticks_ns(member, self._member_before(subject, member["subject"]))
+            for subject in self._labels
+            for member in members_in_window(self.record.after[subject]["members"], self.record.span)
+        ]
+        used_ns = sum(user_ns + system_ns for user_ns, system_ns in ticks)
+        return sum(user_ns for user_ns, _ in ticks) / used_ns if used_ns else None
 
     def _total_memory(self) -> dict[str, float | None]:
         """Return the memory (KiB) of each subject, and the sums; None if any is unknown."""
@@ -371,6 +384,40 @@ class CommandResults(Collected):
             "memory_peak_kib": max(known_kib, default=None),
             "memory_peak_is_bound": not is_alone,
         }
+
+
+def _ticks_ns(member: Mapping[str, Any], at_begin: Mapping[str, Any]) -> tuple[int, int]:
+    """Return the user and the system time (ns) of a process in the window, in clock ticks."""
+    return (
+        member["user_ns"] - at_begin.get("user_ns", 0),
+        member["system_ns"] - at_begin.get("system_ns", 0),
+    )
+
+
+def _is_cpu_bound(member: Mapping[str, Any], cpu_ns: float) -> bool:
+    """Return whether the CPU time of an ended process is only a lower bound.
+
+    It is that of the last scan without final figures. The kernel's record of the end lacks up to a
+    clock tick, which matters for a short process.
+    """
+    if member["ended_ns"] is None or member.get("is_reaped"):
+        return False
+    return member.get("cpu_ns") is None or cpu_ns < SHORT_NS
+
+
+def _switches(member: Mapping[str, Any], at_begin: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the context switches of a process, and whether they are only a lower bound.
+
+    The kernel shows no count of a thread that has ended, until the process ends. So the counts of a
+    process with threads at two times cannot be subtracted if only the later one is final.
+    """
+    kinds = ("voluntary_switches", "involuntary_switches")
+    has_threads, is_final = member["threads_max"] > 1, member["is_final"]
+    if at_begin and is_final and has_threads:
+        return {**dict.fromkeys(kinds), SWITCHES_ARE_BOUND: None}
+    is_complete = is_final or (member["ended_ns"] is None and not has_threads)
+    counts = {kind: member[kind] - at_begin.get(kind, 0) for kind in kinds}
+    return {**counts, SWITCHES_ARE_BOUND: not is_complete}
 
 
 def members_in_window(

@@ -22,10 +22,12 @@ PROCESS_COLUMNS: dict[str, tuple[str, str, str]] = {
     "argv": ("", "identity", "arguments as last seen"),
     "began_s": ("s", "measured", "birth, from the window's begin"),
     "ended_s": ("s", "measured", "end, from the window's begin; empty: lived at its end"),
+    "cpu_is_bound": ("", "bound", "whether cpu_s is only a lower bound"),
     "memory_mean_kib": ("KiB", "measured", "resident memory, mean of readings once a second"),
     "threads_max": ("threads", "measured", "highest number of threads at a reading"),
     "voluntary_switches": ("", "measured", "voluntary context switches of threads seen alive"),
     "involuntary_switches": ("", "measured", "involuntary context switches of threads seen alive"),
+    "switches_are_bound": ("", "bound", "whether the context switches are only lower bounds"),
 }
 """Columns of the table of processes. Its other columns have the meaning of a run's metric."""
 COLUMNS: dict[str, tuple[str, str, str]] = {
