@@ -99,6 +99,10 @@ class Executed:
         self.variant = variant
         is_judged = pl.col("verdict") != Verdict.FAILED.value
         self.summary = summary.filter(is_judged) if summary.height else summary
+        has_blocks = "block" in summary.columns
+        blocks = {*summary["block"]} - {*self.summary["block"]} if has_blocks else set()
+        self.lost_blocks: list[int] = sorted(blocks)
+        """The repeats whose attempts all failed, so that they have no values."""
         # A failed attempt is repeated, so its processes would count twice.
         keys = ["run", "attempt"]
         has_keys = processes.height and self.summary.height and set(keys) <= {*self.summary.columns}

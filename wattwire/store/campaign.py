@@ -77,8 +77,8 @@ class Campaign:
         path = Path(path)
         if (path / "journal.sqlite").exists():
             raise UsageError(
-                f"{path}: this directory already has a campaign. Continue it with --resume "
-                f"{path}, or choose another directory with --campaign"
+                f"{path}: this directory already has a campaign. Continue it with `wattwire "
+                f"run --resume {path}`, or choose another directory with --campaign"
             )
         if path.is_dir() and any(path.iterdir()):
             raise UsageError(

@@ -20,6 +20,7 @@ from wattwire.analysis.processes import (
     SWITCHES_ARE_BOUND,
     Executed,
     Row,
+    mean_of,
 )
 from wattwire.catalog import Catalog
 from wattwire.cli import exit_status
@@ -33,9 +34,10 @@ from wattwire.model.deployment import Request
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_NOTHING_USABLE, EXIT_OK
 from wattwire.model.metrics import find, is_printed
 from wattwire.model.study import parse_study
+from wattwire.model.verdict import Verdict
 from wattwire.model.words import MISSING, duration, listed, listed_first, number, plural
 from wattwire.model.words import count as count_words
-from wattwire.report.print.processes import headline
+from wattwire.report.print.processes import early_ends, headline, whole_figures
 from wattwire.rig import host
 from wattwire.run.exec.command_run import WARM_UP, check_program
 from wattwire.run.exec.results import TEARDOWN, UNSEEN
@@ -109,6 +111,7 @@ def execute(options: argparse.Namespace) -> int:
     try:
         tables = Executed.of(campaign)
         if all(table.summary.is_empty() for table in tables):
+            print(f"wattwire: no repeat has values. Data: {folder}", file=sys.stderr)
             return EXIT_INTERRUPTED if interrupted else EXIT_NOTHING_USABLE
         page = None if options.no_report else write_report(campaign)
         outcome = exit_status.of(campaign, options) if options.variants else None
@@ -118,7 +121,8 @@ def execute(options: argparse.Namespace) -> int:
     code = exit_status.hand_out(outcome, options) if outcome else EXIT_OK
     if interrupted:
         return EXIT_INTERRUPTED
-    return EXIT_BAD_RESULT if any(map(_failures, tables)) else code
+    has_failed = any(_failures(table) or early_ends(table) for table in tables)
+    return EXIT_BAD_RESULT if has_failed else code
 
 
 def _print(
@@ -162,6 +166,9 @@ class _Progress:
         elif kind == "note" and fields["text"] not in self._notes:
             self._notes.add(fields["text"])
             print(f"wattwire: {fields['text']}", file=sys.stderr)
+        elif kind == "done" and fields["verdict"] == Verdict.FAILED.value:
+            reasons = "; ".join(fields["reasons"] or [fields["detail"]])
+            print(f"wattwire: this attempt has no values: {reasons}", file=sys.stderr)
         elif kind == "output":
             with unless_closed(sys.stderr):
                 sys.stderr.buffer.write(fields["text"].encode(errors="surrogateescape"))
@@ -190,7 +197,7 @@ def _failures(executed: Executed) -> list[str]:
 
     A stop that wattwire requested is not a failure.
     """
-    failures = []
+    failures = [f"repeat {block} could not be measured" for block in executed.lost_blocks]
     for row in executed.summary.to_dicts():
         if row["ended_by"] != "itself":
             continue
@@ -221,6 +228,7 @@ def _print_table(executed: Executed, estimate: bool) -> None:
             *(row[column] for column in kept_columns if column < len(row)),
             style="bold" if is_total else None,
         )
+    _print_whole(console, executed)
     console.print(table)
     if left_out:
         console.print(
@@ -230,6 +238,24 @@ def _print_table(executed: Executed, estimate: bool) -> None:
         )
     for line in _sentences(executed, energy):
         console.print(line, soft_wrap=not console.is_terminal)
+
+
+def _print_whole(console: Console, executed: Executed) -> None:
+    """Print the values of the whole command: the value of one repeat, or their spread."""
+    has_repeats = len(executed.summary) > 1
+    titles = ["mean", "±", "lowest", "highest", "repeats"] if has_repeats else ["value"]
+    table = Table("whole", *titles, box=None, pad_edge=False, header_style="bold")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for figure in whole_figures(executed):
+        value = mean_of(figure.values)
+        mean = _cell(value if isinstance(value, Interval) else figure.mean)
+        cells = [f"≥ {mean}" if figure.is_bound else mean]
+        if has_repeats:
+            ends = (figure.sd, min(figure.values), max(figure.values))
+            cells += [*map(_cell, ends), str(len(figure.values))]
+        table.add_row(", ".join(filter(None, (figure.title, figure.unit))), *cells)
+    console.print(table)
 
 
 def _lines(executed: Executed, energy: str) -> list[list[str]]:

@@ -10,16 +10,25 @@ from wattwire.analysis.processes import (
     Executed,
     Row,
     Value,
+    mean_of,
 )
 from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart
 from wattwire.report.parts import Band, Column, Section, Table, shown
-from wattwire.report.print.processes import headline
+from wattwire.report.print.processes import headline, whole_figures
 from wattwire.report.words.phrases import Phrases
+from wattwire.stats import TooFew
 
 PHRASES = Phrases(
     "processes",
     {
         "title": "Processes",
+        "whole": "Values of the whole command",
+        "whole_of": "Values of {variant}",
+        "whole_note": (
+            "Each repeat has one value, of all processes together. ± is the standard deviation of "
+            "the repeats. From three repeats on, the mean has its 95 % t interval. ≥ marks a lower "
+            "bound."
+        ),
         "table": "Costs of the processes of the measured trees",
         "table_of": "Costs of the processes of {variant}",
         "note": (
@@ -46,6 +55,15 @@ COLUMNS = (
     Column("involuntary_switches", "involuntary", "measured", group="switches"),
     Column("energy_j", "energy", "measured", "J"),
 )
+WHOLE = (
+    Column("figure", "value"),
+    Column("unit", "unit"),
+    Column("mean", "mean", "measured"),
+    Column("sd", "±", "measured"),
+    Column("lowest", "lowest", "measured"),
+    Column("highest", "highest", "measured"),
+    Column("repeats", "repeats", "measured"),
+)
 BOUND_BY = {
     "cpu_s": CPU_IS_BOUND,
     "memory_peak_kib": PEAK_IS_BOUND,
@@ -62,8 +80,31 @@ def section(evidence: Evidence) -> Section | None:
     if not tables:
         return None
     part = Section("processes", PHRASES("title"))
-    part.parts += [_table(executed) for executed in tables]
+    for executed in tables:
+        part.parts += [_whole_table(executed), _table(executed)]
     return part
+
+
+def _whole_table(executed: Executed) -> Table:
+    rows = []
+    for figure in whole_figures(executed):
+        value = mean_of(figure.values)
+        mean = figure.mean if value is None or isinstance(value, TooFew) else value
+        rows.append({
+            "figure": figure.title,
+            "unit": figure.unit,
+            "mean": f"≥ {shown(mean)}" if figure.is_bound else mean,
+            "sd": figure.sd,
+            "lowest": min(figure.values),
+            "highest": max(figure.values),
+            "repeats": len(figure.values),
+        })  # fmt: skip
+    variant = executed.variant
+    title = PHRASES("whole_of", variant=variant) if variant else PHRASES("whole")
+    name = f"whole-{variant}" if variant else "whole"
+    has_repeats = len(executed.summary) > 1
+    columns = WHOLE if has_repeats else (*WHOLE[:3], WHOLE[-1])
+    return Table(name, title, columns, rows, PHRASES("whole_note"))
 
 
 def _table(executed: Executed) -> Table:

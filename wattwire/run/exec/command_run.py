@@ -231,6 +231,9 @@ class CommandRun(OneRun):
         if record.ended_by == "itself" and record.exit and record.exit.get("t_ns"):
             record.window["end_ns"] = max(begin_ns, record.exit["t_ns"])
         record.after = {name: self._members(name) for name in self._request.labels}
+        if record.ended_by == "itself" and not self._request.command:
+            ends = [m["ended_ns"] for t in record.after.values() for m in t["members"]]
+            record.window["end_ns"] = max((begin_ns, *(end for end in ends if end)))
         self._note_missing_figures()
 
     def _is_repeated(self) -> bool:
@@ -251,7 +254,7 @@ class CommandRun(OneRun):
                 has_ended = not self._any_process_lives()
                 next_look_s += ALIVE_PERIOD_S
             if has_ended:
-                text = "the command ended within its warm-up; use a shorter --warmup"
+                text = self._ended_in_warm_up((time.monotonic_ns() - started_ns) / SECOND_NS)
                 record.reasons.append(Reason(Verdict.FAILED, "ended_in_warm_up", text))
                 return started_ns
             self._follow(min(time.monotonic() + POLL_S, end_s))
@@ -261,6 +264,18 @@ class CommandRun(OneRun):
         begin_ns = record.window["start_ns"] = self._mark("window_begin")[record.name]
         self._enter("window")
         return begin_ns
+
+    def _ended_in_warm_up(self, after_s: float) -> str:
+        request, counter = self._request, self._counter
+        subject = "the command" if request.command else "all attached processes"
+        warm_up = f"{request.warmup_s:g} s"
+        if request.warmup_messages is not None:
+            count = (counter.count if counter else None) or 0.0
+            warm_up = f"{plural(request.warmup_messages, 'message')}, of which {count:g} came"
+        return (
+            f"{subject} ended after {after_s:.2g} s, within the warm-up ({warm_up}), so nothing "
+            "was measured; use a shorter --warmup, or a command that runs longer"
+        )
 
     def _is_warm(self, end_s: float) -> bool:
         if self._request.warmup_messages is None:
@@ -321,7 +336,6 @@ class CommandRun(OneRun):
                 next_mark_s = now_s + MARK_PERIOD_S
             if not request.command and now_s >= next_look_s:
                 if not self._any_process_lives():
-                    self.record.notes.append("all attached processes ended")
                     return
                 next_look_s = now_s + ALIVE_PERIOD_S
             self._follow(min(now_s + POLL_S, end_s or now_s + POLL_S))

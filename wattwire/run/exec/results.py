@@ -171,8 +171,10 @@ class CommandResults(Collected):
         seen_ns = sum(row["cpu_s"] or 0.0 for row in rows) * SECOND_NS
         if subject_ns is not None and subject_ns - seen_ns > UNSEEN_MIN_NS:
             all_known = self.record.after[subject].get("exit_records_missing") is None
-            name = TEARDOWN if all_known else UNSEEN
-            rows.append(self._process_row(subject, name, subject_ns - seen_ns, None))
+            # The readings of a subject and of its processes are taken one after the other.
+            if not all_known or any(member["ended_ns"] for member in members):
+                name = TEARDOWN if all_known else UNSEEN
+                rows.append(self._process_row(subject, name, subject_ns - seen_ns, None))
         return rows
 
     def _process_row(
@@ -302,6 +304,7 @@ class CommandResults(Collected):
             "window_s": self._window_s,
             "cost_window_s": self._window_s,
             "ended_by": record.ended_by,
+            **self._attached_ends(),
             "exit_code": exit_status.get("code"),
             "exit_signal": exit_status.get("signal"),
             **{f"value.{name}": value for name, value in record.values.items()},
@@ -319,6 +322,23 @@ class CommandResults(Collected):
             "processes": sum(1 for row in self.processes if row.get("pid")),
             "unfollowed": sum(int(table.get("unfollowed", 0)) for table in record.after.values()),
         }
+
+    def _attached_ends(self) -> dict[str, float]:
+        """Return the time (s) from the window's begin to the end of each target that ended in it.
+
+        The children of a process can outlive it; a group of processes ends with its last one.
+        """
+        request = self.study.request_of(self.planned.treatment)
+        assert request is not None
+        names = [name for name in self._labels if name != COMMAND]
+        ends_s = {}
+        for name, target in zip(names, request.attached, strict=True):
+            members = self.record.after[name]["members"]
+            roots = [m for m in members if target.cgroup is not None or m["pid"] == target.pid]
+            ends_ns = [m["ended_ns"] for m in roots]
+            if ends_ns and None not in ends_ns:
+                ends_s[column("ended_s", name)] = (max(ends_ns) - self.record.span[0]) / SECOND_NS
+        return ends_s
 
     def _message_rate(self) -> dict[str, float]:
         """Return the rate of messages between the first and the last running total, if any."""
