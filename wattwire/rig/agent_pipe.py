@@ -46,6 +46,7 @@ class AgentPipe:
         """
         log.parent.mkdir(parents=True, exist_ok=True)
         self._log_path = log
+        self._is_far = is_far
         self._log = open(log, "ab")  # noqa: SIM115 - closed with the pipe
         self._log_begin = self._log.tell()
         interruptible()
@@ -157,6 +158,10 @@ class AgentPipe:
         """Wait until the process has ended, or kill it after `patience_s`; return its code."""
         code = self.wait(patience_s)
         if code is None:
+            if self._is_far:
+                # A killed ssh does not end its ProxyCommand, which is in the same group. The group
+                # exists, because its leader was not waited for.
+                os.killpg(self._process.pid, signal.SIGKILL)
             code = kill(self._process)
         self._await_log()
         self._log.close()

@@ -7,6 +7,7 @@ import os
 import queue
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -125,6 +126,17 @@ def test_endless_messages_fill_no_disk(tmp_path):
     assert len("".join(pipe.messages())) == LOG_BYTES_MAX
     pipe.close(0.0)
     assert (tmp_path / "log").stat().st_size == LOG_BYTES_MAX
+
+
+def test_a_killed_connection_leaves_no_command_of_its_own(tmp_path):
+    script = "sleep 1000 & echo $!; wait"
+    pipe = AgentPipe(["sh", "-c", script], tmp_path / "log", is_far=True)
+    child = Path("/proc", pipe.read_line(HANG_S).decode().strip())
+    pipe.close(0.0)
+    deadline_s = time.monotonic() + HANG_S
+    while (child / "exe").exists() and time.monotonic() < deadline_s:
+        time.sleep(0.01)
+    assert not (child / "exe").exists()
 
 
 def test_a_deadline_of_a_line_holds_while_bytes_arrive(tmp_path):
