@@ -455,7 +455,8 @@ def contrast_weights(
 ) -> tuple[FloatArray, int]:
     """Return a contrast's weights on the coefficients, shape (columns,), and the strata count.
 
-    In a fractional factorial, no treatments differ in one factor alone. If both levels have each
+    `within` averages over the combinations that occur at every level of its factor, as `_at_level`
+    selects them. In a fractional factorial, no treatments differ in one factor alone. If both levels have each
     level of the other factors equally often, the contrast is the main effect, which includes
     interactions of the other factors.
     """
@@ -470,19 +471,38 @@ def contrast_weights(
         return weights, 1
     factor_index = list(fit.factors).index(factor)
     column_of = {treatment: column for column, treatment in enumerate(fit.treatments)}
-    pairs = []
+    sides = {}
     for treatment, column in column_of.items():
-        if treatment[factor_index] != level or not is_within(fit, treatment, within):
-            continue
         partner = (*treatment[:factor_index], baseline, *treatment[factor_index + 1 :])
-        if partner in column_of:
-            pairs.append((column, column_of[partner]))
+        if treatment[factor_index] == level and partner in column_of:
+            sides[treatment] = (column, column_of[partner])
+    pairs = [sides[treatment] for treatment in _at_level(fit, list(sides), within)]
     if not pairs and within is None:
         pairs = _balanced_pairs(fit.treatments, factor_index, level, baseline)
     for upper, lower in pairs:
         weights[upper] += 1.0 / len(pairs)
         weights[lower] -= 1.0 / len(pairs)
     return weights, len(pairs)
+
+
+def _at_level(
+    fit: Fit, treatments: Sequence[tuple[Level, ...]], within: tuple[str, Level] | None
+) -> list[tuple[Level, ...]]:
+    """Return the treatments at the level of `within`, a factor and its level.
+
+    If some combinations of the other factors lack a level of this factor, return only those that
+    have every level. Otherwise, the levels would differ because they average other combinations.
+    """
+    if within is None or within[0] not in fit.factors:
+        return list(treatments)
+    index = list(fit.factors).index(within[0])
+    combinations: dict[Level, dict[tuple[Level, ...], tuple[Level, ...]]] = {}
+    for treatment in treatments:
+        rest = (*treatment[:index], *treatment[index + 1 :])
+        combinations.setdefault(treatment[index], {})[rest] = treatment
+    common = set.intersection(*map(set, combinations.values())) if combinations else set()
+    at_level = combinations.get(within[1], {})
+    return [t for rest, t in at_level.items() if rest in common] or list(at_level.values())
 
 
 def _balanced_pairs(

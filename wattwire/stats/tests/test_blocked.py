@@ -120,6 +120,25 @@ def test_within_a_level_only_the_runs_at_that_level_are_averaged() -> None:
     assert at_y.interval.estimate == pytest.approx(0.5, rel=0.05)
 
 
+def test_a_missing_combination_changes_no_ratio_at_the_levels_of_another_factor() -> None:
+    # The ratio depends on the pattern alone. Without fast, y, large, the levels of size must not
+    # average different patterns.
+    rng = np.random.default_rng(3)
+    rows = [
+        ((0.5 if (a, p) == ("fast", "x") else 1.0) * math.exp(rng.normal(0, 0.01)), b, a, p, s)
+        for b in range(5)
+        for a in ("fast", "slow")
+        for p in "xy"
+        for s in ("small", "large")
+        if (a, p, s) != ("fast", "y", "large")
+    ]
+    values, blocks, languages, patterns, sizes = map(list, zip(*rows, strict=True))
+    fit = fitted(values, blocks, {"language": languages, "pattern": patterns, "size": sizes})
+    ratios = [ratio_of(fit, "language", "fast", "slow", within=("size", s)) for s in set(sizes)]
+    assert [ratio.interval.estimate for ratio in ratios] == pytest.approx([0.5, 0.5], rel=0.03)
+    assert [ratio.strata for ratio in ratios] == [1, 1]
+
+
 @pytest.mark.parametrize(
     ("values", "word"),
     [([1.0, 0.0, 1.0, 2.0], "zero"), ([1.0, math.inf, 1.0, 2.0], "unbounded")],
