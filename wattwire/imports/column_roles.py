@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import shlex
 from collections.abc import Collection, Iterator, Sequence
@@ -12,6 +13,8 @@ import polars as pl
 from wattwire.imports.imported import Remark
 from wattwire.imports.row_checks import (
     RUN_COLUMN,
+    RUN_NAME,
+    SAMPLES_MIN,
     STATUS_COLUMNS,
     is_absent,
     is_numeric,
@@ -87,23 +90,33 @@ def unnamed_remarks(
     """Yield a remark on columns of levels without a role, because they may explain differences."""
     if not unnamed:
         return
-    keys = [*factors, *filter(None, [block])]
-    within = rows.group_by(keys).agg(pl.col(unnamed).n_unique() > 1).select(pl.col(unnamed).any())
-    differing = [name for name in unnamed if within[name].item()]
-    confounded = [name for name in unnamed if name not in differing]
-    if block:  # the comparison within blocks removes what is constant in each block
-        blocks = rows.group_by(block).agg(pl.col(unnamed).n_unique() > 1)
-        confounded = [name for name in confounded if blocks[name].any()]
-    if differing:
-        options = " ".join(f"--factor {shlex.quote(name)}" for name in differing)
-        or_block = (
-            "" if block else f" Or add --block {shlex.quote(differing[0])} to compare within."
-        )
+    changing = _varying(rows, factors, unnamed)
+    within = _varying(rows, [*factors, *filter(None, [block])], unnamed)
+    removed = [] if block is None else [n for n in unnamed if n not in _varying(rows, [block], [n])]
+    differing = [name for name in within if _varying(rows, [name], factors)]
+    nested = [name for name in within if name not in differing]
+    by_block = [name for name in changing if name not in (*within, *removed)]
+    confounded = [name for name in unnamed if name not in (*changing, *removed)]
+    same = f"Runs with the same {listed(list(factors))} differ in "
+    if within:
+        advice = ""
+        if differing:
+            options = " ".join(f"--factor {shlex.quote(name)}" for name in differing)
+            advice = f" If these are levels, add {options}."
+            if not block:
+                advice += f" Or add --block {shlex.quote(differing[0])} to compare within."
+        for name in nested:
+            advice += f" If rows with the same {name} are one run, add --run {shlex.quote(name)}."
         yield Remark(
             "Runs differ in columns without a role",
-            f"Runs with the same {listed(list(factors))} differ in "
-            f"{_columns_words(rows, differing)}, and count as repetitions. If these are levels, "
-            f"add {options}.{or_block}",
+            f"{same}{_columns_words(rows, within)}, and count as repetitions.{advice}",
+            at_top=True,
+        )
+    if by_block:
+        yield Remark(
+            "Columns that change between blocks",
+            f"{same}{_columns_words(rows, by_block)} from block to block. This adds to the scatter "
+            "of the ratios.",
             at_top=True,
         )
     if confounded:
@@ -115,8 +128,41 @@ def unnamed_remarks(
         )
 
 
-def alias_remarks(path: Path, rows: pl.DataFrame, factors: Sequence[str]) -> Iterator[Remark]:
-    """Yield a remark if a fractional factorial confounds main effects with interactions."""
+def _varying(rows: pl.DataFrame, keys: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Return the columns of `names` that vary among rows with the same `keys`."""
+    varies = rows.group_by(keys).agg(pl.col(names).n_unique() > 1).select(pl.col(names).any())
+    return [name for name in names if varies[name].item()]
+
+
+def sample_remarks(
+    header: Sequence[str], rows: pl.DataFrame, keys: Sequence[str], unnamed: Sequence[str]
+) -> Iterator[Remark]:
+    """Yield a remark if a column such as trial has several rows of each value at the same levels.
+
+    Such rows are probably samples of a run, and count as independent runs.
+    """
+    for name in header:
+        if name in keys or not RUN_NAME.fullmatch(name):
+            continue
+        places = rows.group_by(*keys, *unnamed, name).len()
+        fewest = places["len"].min()
+        if isinstance(fewest, int) and fewest >= SAMPLES_MIN:
+            yield Remark(
+                "Each row counts as a run",
+                f"At least {fewest} rows have the same {name} and levels, and each counts as an "
+                f"independent run. If they are samples of one run, import again with --run "
+                f"{shlex.quote(name)}, because the intervals are too narrow.",
+                at_top=True,
+            )
+
+
+def alias_remarks(
+    path: Path, rows: pl.DataFrame, factors: Sequence[str], block: str | None
+) -> Iterator[Remark]:
+    """Yield a remark on combinations of levels without runs.
+
+    In a fractional factorial, they confound main effects with interactions.
+    """
     treatments = rows.select(factors).unique()
     varied = [name for name in factors if treatments[name].n_unique() > 1]
     aliased = [
@@ -124,8 +170,25 @@ def alias_remarks(path: Path, rows: pl.DataFrame, factors: Sequence[str]) -> Ite
         for name in varied
         if len(varied) > 2 and treatments.select(set(varied) - {name}).is_unique().all()
     ]
+    combinations = math.prod(treatments[name].n_unique() for name in varied)
+    if len(varied) > 1 and treatments.height < combinations and not aliased:
+        levels = [rows[name].unique(maintain_order=True).to_list() for name in varied]
+        present = set(treatments.select(varied).iter_rows())
+        ratios = (
+            "A ratio averages over the combinations that both of its levels have, so it may "
+            "describe only some levels of the other factors. Levels without a common combination "
+            "have no ratio."
+            if block
+            else "Ratios assume that no factor changes the ratio of another one."
+        )
+        missing = [" with ".join(c) for c in itertools.product(*levels) if c not in present]
+        yield Remark(
+            "Combinations without runs",
+            f"{path.name} has {treatments.height} of the {combinations} combinations of "
+            f"{listed(varied)}; it lacks {listed_first(missing, VALUES_LISTED)}. {ratios}",
+            at_top=True,
+        )
     if aliased:
-        combinations = math.prod(treatments[name].n_unique() for name in varied)
         noun, verb = ("effect", "is") if len(aliased) == 1 else ("effects", "are each")
         yield Remark(
             "Main effects aliased with interactions",

@@ -36,12 +36,15 @@ VALUES_MAX = 6
 """Maximum number of listed values, and of distinct values of a status column."""
 TIME_COLUMN = re.compile(r"(date|time|timestamp|date_?time|elapsed|ts|seconds?)(_?m?s)?", re.I)
 """Names of columns of times."""
+RUN_NAME = re.compile(
+    "(run|rep|repetition|repeat|replicate|trial|iteration|iter)(_?(id|no))?", re.IGNORECASE
+)
+"""Names of columns that name a run."""
 RUN_COLUMN = re.compile(
-    r"(run|rep|repetition|repeat|replicate|trial|iteration|iter|id|seq|index|no|number)(_?(id|no))?"
-    f"|{TIME_COLUMN.pattern}",
+    f"{RUN_NAME.pattern}|(id|seq|index|no|number|sample)(_?(id|no))?|{TIME_COLUMN.pattern}",
     re.IGNORECASE,
 )
-"""Names of columns that tell runs apart."""
+"""Names of columns that tell rows apart."""
 SAMPLES_MIN = 4
 """Minimum number of rows at a constant step that are samples of a run."""
 REGULAR_SHARE = 0.5

@@ -126,13 +126,16 @@ def read(path: Path, request: TableRequest) -> Imported:
     unusable = runs.filter(pl.col("verdict") != "valid")["run"]
     reasons = dict.fromkeys(unusable, "no response in its rows")
     study = _study(path, runs, request)
+    is_sample = not (request.run or request.block)  # rows of a block are averaged
+    samples = column_roles.sample_remarks(header, rows, keys, unnamed) if is_sample else ()
     if all(len(levels) == 1 for levels in study["factors"].values()):
         study["comparable"] = unnamed
         unnamed = []
     remarks = (
         *(row_checks.many_rows(header, rows, keys) if request.run is None else ()),
+        *samples,
         *column_roles.unnamed_remarks(rows, unnamed, request.factors, request.block),
-        *column_roles.alias_remarks(path, rows, request.factors),
+        *column_roles.alias_remarks(path, rows, request.factors, request.block),
         *row_checks.status_remarks(path, header, rows, _with_role(request)),
         *row_checks.unequal_remarks(rows, request.factors, request.response_columns),
         *row_checks.spelling_remarks(path, rows, request.factors),

@@ -379,6 +379,37 @@ def test_columns_without_a_role_in_which_runs_differ_are_named(tmp_path) -> None
     assert "have the same host (x and y), so a difference can come from either" in remark.text
 
 
+def titles(tmp_path, header: str, rows, wanted: table.TableRequest) -> dict[str, str]:
+    text = "\n".join([header, *(",".join(map(str, row)) for row in rows)])
+    return {remark.title: remark.text for remark in read(tmp_path, text, wanted).remarks}
+
+
+def test_a_remark_on_a_column_advises_only_what_works(tmp_path) -> None:
+    nested = [(lib, f"{lib}{host}", 1 + host) for lib in "ab" for host in (0, 1, 0, 1)]
+    text = titles(tmp_path, "lib,host,p95", nested, request("lib", responses="p95:us"))
+    advice = text["Runs differ in columns without a role"]
+    assert "--run host" in advice and "--block" not in advice and "--factor" not in advice
+    square = [(d, f"car{c}", "abc"[(c + d) % 3], 1 + d + c) for d in range(3) for c in range(3)]
+    wanted = request("oil", responses="g:us", block="day")
+    text = titles(tmp_path, "day,car,oil,g", square, wanted)
+    assert list(text) == ["Columns that change between blocks"]
+
+
+def test_combinations_without_runs_are_named(tmp_path) -> None:
+    cells = [("v8", "off"), ("v8", "on"), ("jsc", "off")]
+    rows = [(*cell, day, 1 + day) for cell in cells for day in range(3)]
+    wanted = request("engine", "jit", responses="t:us", block="day")
+    text = titles(tmp_path, "engine,jit,day,t", rows, wanted)["Combinations without runs"]
+    assert "3 of the 4 combinations of engine and jit; it lacks jsc with on." in text
+
+
+def test_rows_that_share_a_trial_are_named_as_samples(tmp_path) -> None:
+    rows = [(lib, trial, t, 1 + t % 3) for lib in "ab" for trial in (1, 2) for t in (3, 1, 2, 9)]
+    text = titles(tmp_path, "lib,trial,sample,p95", rows, request("lib", responses="p95:us"))
+    assert "4 rows have the same trial" in text["Each row counts as a run"]
+    assert "--run trial" in text["Each row counts as a run"]
+
+
 @pytest.mark.parametrize("block", ["", "day"])
 def test_a_fractional_factorial_has_main_effects_and_a_remark_on_aliases(tmp_path, block) -> None:
     rng, lines = np.random.default_rng(2), ["a,b,c,day,t"]
