@@ -456,9 +456,9 @@ def contrast_weights(
     """Return a contrast's weights on the coefficients, shape (columns,), and the strata count.
 
     `within` averages over the combinations that occur at every level of its factor, as `_at_level`
-    selects them. In a fractional factorial, no treatments differ in one factor alone. If both levels have each
-    level of the other factors equally often, the contrast is the main effect, which includes
-    interactions of the other factors.
+    selects them. In a fractional factorial, no treatments differ in one factor alone. If both
+    levels have each level of the other factors equally often, the contrast is the main effect,
+    which includes interactions of the other factors.
     """
     weights = np.zeros(fit.design.shape[1])
     if fit.kind == "main effects":
