@@ -12,6 +12,7 @@ import errno
 import gc
 import importlib
 import os
+import re
 import signal
 import sys
 import threading
@@ -42,6 +43,8 @@ GIVEN = "options_given"
 """Attribute of the parsed options with the value of each option that was given."""
 READERS = ("status", "report", "bundle", "show", "compare")
 """Commands that read campaigns and measure nothing."""
+ATTACHABLE = ("pid", "cgroup", "unit")
+"""Kinds of targets of `exec --attach`, which are not options of their own."""
 EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
 
@@ -158,12 +161,15 @@ def parsed(typed: Sequence[str]) -> argparse.Namespace:
         grammar.error(f'unknown command "{typed[0]}"; known: {known}.{nearest(typed[0], VERBS)}')
     options, unknown_arguments = grammar.parse_known_args(typed)
     if unknown_arguments:
-        _refuse(grammar, options, unknown_arguments)
+        _refuse(grammar, options, unknown_arguments, typed)
     return options
 
 
 def _refuse(
-    grammar: argparse.ArgumentParser, options: argparse.Namespace, unknown_arguments: Sequence[str]
+    grammar: argparse.ArgumentParser,
+    options: argparse.Namespace,
+    unknown_arguments: Sequence[str],
+    typed: Sequence[str],
 ) -> None:
     """Print the command's usage and the most similar option, and exit."""
     (commands,) = (
@@ -171,14 +177,20 @@ def _refuse(
     )
     command = commands.choices[getattr(options, COMMAND)]
     option_names = [name for name in command._option_string_actions if name.startswith("--")]
-    hints = (
-        nearest(word.partition("=")[0], option_names)
-        for word in unknown_arguments
-        if word.startswith("--")
-    )
+    hints = (_hint(word, typed, option_names) for word in unknown_arguments if word[:2] == "--")
     command.error(
         f"unrecognized arguments: {' '.join(unknown_arguments)}.{next(filter(None, hints), '')}"
     )
+
+
+def _hint(word: str, typed: Sequence[str], option_names: Sequence[str]) -> str:
+    """Return ` Did you mean "--x"?` for an unknown option, or ""."""
+    name, value = [*re.split("[=:]", word[2:], maxsplit=1), ""][:2]
+    if "--attach" in option_names and name in ATTACHABLE:
+        value = value or [*typed, "…"][typed.index(word) + 1]
+        return f' Did you mean "--attach {name}:{value}"?'
+    # The dashes, which all options share, would make short names similar.
+    return nearest(name, [option[2:] for option in option_names]).replace('"', '"--', 1)
 
 
 def outline() -> argparse.ArgumentParser:

@@ -84,6 +84,9 @@ def test_how_often_cycles_are_looked_for_is_as_before_after_a_verb(capsys):
         (["try", "udp/cpp", "--patern", "topic"], "usage: wattwire try", "--pattern"),
         (["plan", "first-look", "--onyl=a=b"], "usage: wattwire plan", "--only"),
         (["status", "c", "d"], "usage: wattwire status", ""),
+        (["exec", "--pid", "1"], "usage: wattwire exec", "--attach pid:1"),
+        (["exec", "--unit=a.service"], "usage: wattwire exec", "--attach unit:a.service"),
+        (["exec", "--pix", "1"], "usage: wattwire exec", ""),
     ],
 )
 def test_what_a_command_does_not_know_is_told_with_its_own_usage(typed, usage, meant, capsys):
