@@ -44,7 +44,7 @@ PER_MESSAGE = (
 ESTIMATED = "estimate"
 VARIANT_COLUMN = f"factor.{FACTOR}"
 
-Value = Interval | TooFew | float | None
+Value = Interval | float | None
 
 
 @dataclass(frozen=True)
@@ -64,21 +64,16 @@ class Row:
         return any(self.figures.get(flag, [1.0] if flag == PEAK_IS_BOUND else []))
 
     def interval(self, figure: str) -> Value:
-        """Return the mean over runs with its t interval.
-
-        One run gives a value without an interval, and two runs give TooFew.
-        """
+        """Return the mean over runs, with its t interval if there are enough runs."""
         return mean_of(self.figures.get(figure, []))
 
 
 def mean_of(values: Sequence[float]) -> Value:
-    """Return the mean of one value per run, with its interval if there are enough runs."""
+    """Return the mean of one value per run, with its t interval from RUNS_MIN runs on."""
     if not values:
         return None
-    if len(values) == 1:
-        return float(values[0])
     if len(values) < RUNS_MIN:
-        return TooFew(len(values), RUNS_MIN, "repeats")
+        return float(sum(values) / len(values))
     return stats.mean_interval(values)
 
 
@@ -184,11 +179,17 @@ class Executed:
 
     def values(self, figure: str) -> list[float]:
         """Return the value of a metric over all processes, for each run that has a value."""
+        return [value for _, value in self.values_by_run(figure)]
+
+    def values_by_run(self, figure: str) -> list[tuple[str, float]]:
+        """Return the name of each run that has a value, with the value over all processes."""
         return [
-            value for row in self.summary.to_dicts() if (value := _of_run(row, figure)) is not None
+            (str(row.get("run")), value)
+            for row in self.summary.to_dicts()
+            if (value := _of_run(row, figure)) is not None
         ]
 
-    def energy_per_message(self) -> Value | BelowResolution | NotComputable:
+    def energy_per_message(self) -> Value | BelowResolution | TooFew | NotComputable:
         """Return the measured energy (J) per message, or BelowResolution if it is too small."""
         needed = ("power_window_w", "power_machine_w", "messages", "window_s")
         if not self.values("energy_j_per_message"):
@@ -259,6 +260,6 @@ def _fold(rows: pl.DataFrame, name: str) -> float | None:
 def _plain(value: Any) -> Any:
     if isinstance(value, Interval):
         return {"mean": value.estimate, "low": value.low, "high": value.high, "n": value.count}
-    if isinstance(value, (TooFew, BelowResolution, NotComputable)):
+    if isinstance(value, (BelowResolution, TooFew, NotComputable)):
         return {"mean": None, "why": str(value)}
     return value if value is None else {"mean": value}

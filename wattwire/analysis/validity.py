@@ -142,6 +142,8 @@ class Look:
     excluded: int
     codes: tuple[tuple[str, int], ...]
     """Reason codes with their numbers of runs, in descending order."""
+    of_command: bool = False
+    """Whether `exec` chose the look, not the user."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,9 @@ def notices(evidence: Evidence) -> Iterator[Notice]:
     limits, changes = evidence.study.validity, evidence.validity_changed
     disabled = [DisabledLimit(key, limit) for key, limit in disabled_limits(limits).items()]
     if limits.look:
-        yield _look(evidence)
+        look = _look(evidence)
+        if look.excluded or not look.of_command:
+            yield look
     elif not changes:
         yield from disabled
     if changes:
@@ -201,7 +205,8 @@ def _look(evidence: Evidence) -> Look:
         broken = {reason.code for reason in reasons_at(row, document, ValidityLimits())}
         excluded += bool(broken)
         codes.update(sorted(broken))
-    return Look(evidence.attempts.height, excluded, tuple(codes.most_common()))
+    of_command = evidence.study.request is not None
+    return Look(evidence.attempts.height, excluded, tuple(codes.most_common()), of_command)
 
 
 def entry(notice: Notice) -> dict[str, Any]:

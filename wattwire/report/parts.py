@@ -150,6 +150,15 @@ class Table:
         return isinstance(row.get(column.key), (TooFew, NotComputable, BelowResolution))
 
 
+def with_values(columns: Sequence[Column], rows: Sequence[dict[str, Any]]) -> list[Column]:
+    """Return the columns that have a value in a row, or all columns without rows."""
+    return [
+        column
+        for column in columns
+        if not rows or any(row.get(column.key) not in (None, "") for row in rows)
+    ]
+
+
 @dataclass(frozen=True)
 class Band:
     """A range without a point estimate."""

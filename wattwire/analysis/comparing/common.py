@@ -24,6 +24,7 @@ from wattwire.model.derived import FloatArray, column
 from wattwire.model.errors import UsageError
 from wattwire.model.study import DEFAULT_LEVELS
 from wattwire.model.variants import FACTOR
+from wattwire.model.verdict import Outcome
 
 DEFAULTS = ("cpu_us_per_message", "wire_bytes_per_message", "system_calls_per_message", "cpu_s")
 """Default responses of a comparison: costs with low scatter, and no tail percentiles."""
@@ -94,8 +95,11 @@ def why_not_compared(
 ) -> stats.TooFew | stats.NotComputable | None:
     """Return the reason why the response of these runs is not compared, else None.
 
-    A run is saturated, or has too few messages for a percentile.
+    A run is saturated, or has too few messages for a percentile, or all runs of a treatment died.
     """
+    for of_treatment in runs:
+        if set(outcomes_of(evidence, of_treatment)) == {Outcome.DIED.value}:
+            return stats.NotComputable("every run of one side failed")
     rows = [row for one_side in runs for row in one_side.rows]
     if not rows:
         return None

@@ -305,11 +305,20 @@ def _block_means(values: FloatArray, blocks: Sequence[int], response: Response) 
 def _ratio(
     sides: Pair, tables: Tables, key: str, response: Response, level: float
 ) -> stats.Interval | stats.TooFew | stats.NotComputable:
-    for side, table in zip(sides, tables, strict=True):
-        if few := why_not_compared(side, [table[key]], response):
-            return few
+    if refusal := _refused(sides, tables, key, response):
+        return refusal
     lower, upper = _values(sides, tables, key, response)
     return FROM_ZERO if from_zero(lower, upper) else stats.welch_ratio(upper, lower, level)
+
+
+def _refused(
+    sides: Pair, tables: Tables, key: str, response: Response
+) -> stats.TooFew | stats.NotComputable | None:
+    """Return the reason why a treatment's runs of either side are not compared, else None."""
+    for side, table in zip(sides, tables, strict=True):
+        if reason := why_not_compared(side, [table[key]], response):
+            return reason
+    return None
 
 
 def _placements(
@@ -342,6 +351,8 @@ def _with_ratio(
     item: Item, sides: Pair, tables: Tables, key: str, response: Response, level: float
 ) -> Item:
     ratio = _ratio(sides, tables, key, response, level)
+    if _refused(sides, tables, key, response):
+        return replace(item, ratio=ratio)
     lower, upper = _values(sides, tables, key, response)
     item = replace(item, by_ranks=ratio_by_ranks(upper, lower, level))
     if ratio is FROM_ZERO:

@@ -358,10 +358,11 @@ def _item(
 ) -> Item:
     base, head = _paired_values(evidence, pairing, response)
     is_from_zero, exact = ratio is FROM_ZERO, None
-    if constant(base) and constant(head):
-        exact = float(head[0] / base[0])
     ranks: Estimate | None = None
-    if base.size:
+    refusal = why_not_compared(evidence, (pairing.base, pairing.head), response)
+    if constant(base) and constant(head) and not refusal:
+        exact = float(head[0] / base[0])
+    if base.size and not refusal:
         ranks = stats.paired_ratio_by_ranks(head, base, level)
     return Item(
         pairing.title, response, base_name, pairing.head_name, ratio, ranks,

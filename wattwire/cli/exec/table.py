@@ -35,13 +35,19 @@ from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_NOTHING_USABLE, EXIT_OK
 from wattwire.model.metrics import find, is_printed
 from wattwire.model.study import parse_study
 from wattwire.model.verdict import Verdict
-from wattwire.model.words import MISSING, duration, listed, listed_first, number, plural
+from wattwire.model.words import MISSING, duration, listed, number, plural
 from wattwire.model.words import count as count_words
-from wattwire.report.print.processes import early_ends, headline, whole_figures
+from wattwire.report.print.processes import (
+    early_ends,
+    failed,
+    headline,
+    numbered_repeats,
+    whole_figures,
+)
 from wattwire.rig import host
 from wattwire.run.exec.command_run import WARM_UP, check_program
 from wattwire.run.exec.results import TEARDOWN, UNSEEN
-from wattwire.stats import BelowResolution, Interval, NotComputable, TooFew
+from wattwire.stats import BelowResolution, Interval, NotComputable
 from wattwire.store import Campaign
 
 FOLDED = (
@@ -59,8 +65,6 @@ RSS, PSS = "memory_mean_kib", "pss_mean_kib"
 KIB_PER_MIB = 1 / 1024
 PIPE_WIDTH = 120
 ROWS_MAX = 30
-REPEATS_MAX = 10
-"""Maximum number of repeats that a sentence names."""
 GAP = 2
 NAME_WIDTH = 20
 MEASURED, ESTIMATED = "measured", "estimate"
@@ -121,14 +125,17 @@ def execute(options: argparse.Namespace) -> int:
     code = exit_status.hand_out(outcome, options) if outcome else EXIT_OK
     if interrupted:
         return EXIT_INTERRUPTED
-    has_failed = any(_failures(table) or early_ends(table) for table in tables)
+    has_failed = any(failed(table) or early_ends(table) for table in tables)
     return EXIT_BAD_RESULT if has_failed else code
 
 
 def _print(
     tables: Sequence[Executed], folder: Path, page: Path | None, options: argparse.Namespace
 ) -> None:
-    """Print the table of each variant, or a JSON object for each of them."""
+    """Print the failed variants and a table per variant, or a JSON object for each of them."""
+    if options.variants and not options.json:
+        for text in filter(None, map(failed, tables)):
+            print(text)
     for table in tables:
         if options.json:
             document = {"folder": str(folder), **table.as_json()}
@@ -190,22 +197,6 @@ class _Progress:
 
 
 # -- the table ---------------------------------------------------------------------------------
-
-
-def _failures(executed: Executed) -> list[str]:
-    """Return a sentence per failed repeat.
-
-    A stop that wattwire requested is not a failure.
-    """
-    failures = [f"repeat {block} could not be measured" for block in executed.lost_blocks]
-    for row in executed.summary.to_dicts():
-        if row["ended_by"] != "itself":
-            continue
-        if row.get("exit_signal"):
-            failures.append(f"repeat {row['block']} was killed by signal {row['exit_signal']}")
-        elif row.get("exit_code"):
-            failures.append(f"repeat {row['block']} ended with exit code {row['exit_code']}")
-    return failures
 
 
 def _print_table(executed: Executed, estimate: bool) -> None:
@@ -335,8 +326,6 @@ def _cell(value: Any, factor: float = 1.0) -> str:
     if isinstance(value, Interval):
         low, high = number(value.low * factor), number(value.high * factor)
         return f"{number(value.estimate * factor)} [{low}; {high}]"
-    if isinstance(value, TooFew):
-        return value.brief
     if isinstance(value, (BelowResolution, NotComputable)):
         return str(value)
     return number(float(value) * factor)
@@ -370,12 +359,10 @@ def _sentences(executed: Executed, energy: str) -> Iterator[str]:
     if any((row.mean(PSS) or 0.0) > (row.mean(RSS) or 0.0) for row in rows_shown):
         yield "PSS is read half a second after the start and every ten seconds, RSS more often."
     yield from _remainder_sentences(executed)
-    for text in _failures(executed):
-        yield f"The command failed: {text}."
     ends = {row["ended_by"] for row in rows} - {"itself"}
     if "Ctrl-C" in ends:
         yield "Ctrl-C ended the last window; the values above cover the time until then."
-    if executed.request.command and not _failures(executed):
+    if executed.request.command and not failed(executed):
         yield from _good_ends(rows)
     load_cores = max(executed.values("other_cpu_share"), default=0.0) * host.cores()
     if load_cores > LOAD_WARNING_CORES:
@@ -443,11 +430,8 @@ def _printed_sentences(executed: Executed) -> Iterator[str]:
 def _repeats_without(executed: Executed, figure: str) -> str:
     """Return the repeats without a figure, such as "repeat 2 of 3"; "" if all have it."""
     rows = executed.summary.sort("block").to_dicts()
-    blocks = [str(row["block"]) for row in rows if row.get(figure) is None]
-    if not blocks:
-        return ""
-    noun = "repeat" if len(blocks) == 1 else "repeats"
-    return f"{noun} {listed_first(blocks, REPEATS_MAX)} of {len(rows)}"
+    blocks = [row["block"] for row in rows if row.get(figure) is None]
+    return f"{numbered_repeats(blocks)} of {len(rows)}" if blocks else ""
 
 
 def _good_ends(rows: list[dict[str, Any]]) -> Iterator[str]:

@@ -12,6 +12,8 @@ from wattwire.cli.exec import table as exec_table
 from wattwire.cli.main import main
 from wattwire.model.deployment import Request
 from wattwire.model.errors import EXIT_ENVIRONMENT, EXIT_USAGE
+from wattwire.report.print.processes import headline
+from wattwire.report.sections.processes import repeats_drawn
 
 
 @pytest.mark.parametrize(
@@ -93,3 +95,36 @@ def test_messages_after_the_last_total_are_those_of_one_period_at_most() -> None
     assert "probably ended" not in sending and "up to 40 messages" in sending
     assert "too high" not in rate_sentence(11, 0.05)
     assert "If messages followed" in rate_sentence(None, 0.4)
+
+
+def test_failures_come_first_and_two_repeats_have_their_mean() -> None:
+    rows = [
+        {"verdict": verdict, "block": block, "window_s": 1.0, "cpu_s": cpu_s,
+         "ended_by": "itself", "exit_code": code}
+        for verdict, block, cpu_s, code in (
+            ("valid", 1, 1.0, 0), ("valid", 2, 3.0, 7), ("failed", 3, 0.0, 0)
+        )
+    ]  # fmt: skip
+    executed = Executed(Request(command=("x",)), pl.DataFrame(rows), pl.DataFrame())
+    assert str(headline(executed)) == (
+        "The command failed in 2 of 3 repeats (not measured in repeat 3 and exit code 7 in repeat "
+        "2). “x” used 2.00 s of CPU time in 2 × 1.00 s."
+    )
+    sound = Executed(Request(command=("x",)), pl.DataFrame(rows[:1]), pl.DataFrame())
+    assert str(headline(sound)).startswith("“x” used")
+
+
+def test_the_page_draws_the_repeats_of_printed_figures_and_of_times() -> None:
+    rows = [
+        {"verdict": "valid", "run": f"r{block}", "block": block, "window_s": 1.0, "cpu_s": cpu_s,
+         "value.p50_ms": 4.0, "memory_peak_kib": 9.0, "ended_by": "itself"}
+        for block, cpu_s in ((1, 1.0), (2, 3.0))
+    ]  # fmt: skip
+    request = Request(command=("x",), values_from=("p50_ms",))
+
+    def drawn(repeats: int) -> list[str]:
+        executed = Executed(request, pl.DataFrame(rows[:repeats]), pl.DataFrame())
+        return [figure.title for figure in repeats_drawn([executed])]
+
+    assert drawn(2) == ["Repeats: p50_ms", "Repeats: wall time", "Repeats: CPU time"]
+    assert drawn(1) == []

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import shlex
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wattwire.analysis.processes import PEAK_IS_BOUND, Executed, mean_of
 from wattwire.model.deployment import Request
 from wattwire.model.metrics import find, is_printed
-from wattwire.model.words import duration, listed, number
+from wattwire.model.words import MISSING, duration, listed, listed_first, number
 from wattwire.report.words.phrases import Phrase, Phrases, joined
-from wattwire.stats import Interval, TooFew
+from wattwire.stats import Interval
 
 PHRASES = Phrases(
     "processes_in_short",
@@ -23,6 +24,12 @@ PHRASES = Phrases(
         "early": (
             "{target} ended {ended} after the window began{planned}, so its values end there."
         ),
+        "failed": "{subject} failed in {failed} of {repeats:plural repeat} ({causes:listed}).",
+        "command": "The command",
+        "exit_code": "exit code {code}",
+        "signal": "signal {signal}",
+        "unmeasured": "not measured",
+        "cause_in": "{cause} in {repeats}",
         "wall": "wall time",
         "window": "window",
         "cpu_s": "CPU time",
@@ -36,6 +43,8 @@ PHRASES = Phrases(
     },
 )
 SUBJECT_MAX = 80
+REPEATS_MAX = 10
+"""Maximum number of repeats that a sentence names."""
 PRINTED_MAX = 3
 """Maximum number of printed figures in the first sentence."""
 
@@ -61,22 +70,55 @@ def early_ends(executed: Executed) -> list[Phrase]:
     return sentences
 
 
+def failed(executed: Executed) -> Phrase:
+    """Return a sentence on the failed repeats, or "" if none failed.
+
+    A stop that wattwire requested is not a failure.
+    """
+    blocks_by_cause = (
+        {PHRASES("unmeasured"): [*executed.lost_blocks]} if executed.lost_blocks else {}
+    )
+    for row in executed.summary.to_dicts():
+        if row.get("ended_by") != "itself":
+            continue
+        if row.get("exit_signal"):
+            cause = PHRASES("signal", signal=row["exit_signal"])
+        elif row.get("exit_code"):
+            cause = PHRASES("exit_code", code=row["exit_code"])
+        else:
+            continue
+        blocks_by_cause.setdefault(cause, []).append(row["block"])
+    count = sum(map(len, blocks_by_cause.values()))
+    repeats = len(executed.summary) + len(executed.lost_blocks)
+    causes = [
+        cause
+        if len(blocks) == repeats
+        else PHRASES("cause_in", cause=cause, repeats=numbered_repeats(blocks))
+        for cause, blocks in blocks_by_cause.items()
+    ]
+    name = executed.variant or PHRASES("command")
+    return (
+        PHRASES("failed", subject=name, failed=count, repeats=repeats, causes=causes)
+        if count
+        else Phrase()
+    )
+
+
+def numbered_repeats(blocks: Sequence[int]) -> str:
+    """Return the numbers of repeats in words, such as "repeats 1 and 3"."""
+    noun = "repeat" if len(blocks) == 1 else "repeats"
+    return f"{noun} {listed_first(list(map(str, sorted(blocks))), REPEATS_MAX)}"
+
+
 def headline(executed: Executed) -> Phrase:
-    """Return early ends, and the CPU time in the window as a mean over the runs."""
+    """Return failures, early ends, and the CPU time in the window as a mean over the runs."""
     windows_s = executed.values("window_s")
     if not windows_s:
-        return PHRASES("nothing", subject=subject(executed.request))
+        nothing = PHRASES("nothing", subject=subject(executed.request))
+        return joined((failed(executed), nothing))
     times = f"{len(windows_s)} × " if len(windows_s) > 1 else ""
     seconds = duration(sum(windows_s) / len(windows_s))
-    cpu_time = mean_of(executed.values("cpu_s"))
-    text = "–" if cpu_time is None else str(cpu_time)
-    if isinstance(cpu_time, Interval):
-        low, high = number(cpu_time.low), number(cpu_time.high)
-        text = f"{number(cpu_time.estimate)} [{low}, {high}]"
-    elif isinstance(cpu_time, TooFew):
-        text = cpu_time.brief
-    elif isinstance(cpu_time, float):
-        text = number(cpu_time)
+    text = _mean(executed.values("cpu_s"))
     figures = listed([_printed(figure) for figure in printed_figures(executed)[:PRINTED_MAX]])
     command = subject(executed.request)
     if figures:
@@ -86,7 +128,7 @@ def headline(executed: Executed) -> Phrase:
         )  # fmt: skip
     else:
         sentence = PHRASES("headline", subject=command, cpu_time=text, times=times, seconds=seconds)
-    return joined((*early_ends(executed), sentence))
+    return joined((failed(executed), *early_ends(executed), sentence))
 
 
 @dataclass(frozen=True)
@@ -143,8 +185,11 @@ def whole_figures(executed: Executed) -> list[Figure]:
 
 
 def _printed(figure: Figure) -> str:
-    value = mean_of(figure.values)
-    text = number(figure.mean)
+    return f"{figure.title} = {_mean(figure.values)} {figure.unit}".strip()
+
+
+def _mean(values: Sequence[float]) -> str:
+    value = mean_of(values)
     if isinstance(value, Interval):
-        text += f" [{number(value.low)}, {number(value.high)}]"
-    return f"{figure.title} = {text} {figure.unit}".strip()
+        return f"{number(value.estimate)} [{number(value.low)}, {number(value.high)}]"
+    return MISSING if value is None else number(value)

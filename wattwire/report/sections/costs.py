@@ -25,7 +25,7 @@ from wattwire.report.figures.panels import (
     treatment_of,
 )
 from wattwire.report.page_parts import PagePart
-from wattwire.report.parts import Band, Column, Figure, Fold, Section, Table, Text
+from wattwire.report.parts import Band, Column, Figure, Fold, Section, Table, Text, with_values
 from wattwire.report.tables import costs_by_role, hosts
 from wattwire.report.tables.costs_by_role import (
     OF_CELL,
@@ -237,12 +237,15 @@ def _estimate_table(evidence: Evidence) -> Table | None:
     return Table(
         "energy-estimate",
         PHRASES("estimate_table"),
-        [
-            *group_columns(evidence),
-            Column("energy_j", "energy of one node, estimate", "estimate", "J"),
-            Column("power_w", "power of one node, estimate", "estimate", "W"),
-            Column("per_message_uj", "all nodes per message sent, estimate", "estimate", "µJ"),
-        ],
+        with_values(
+            [
+                *group_columns(evidence),
+                Column("energy_j", "energy of one node, estimate", "estimate", "J"),
+                Column("power_w", "power of one node, estimate", "estimate", "W"),
+                Column("per_message_uj", "all nodes per message sent, estimate", "estimate", "µJ"),
+            ],
+            rows,
+        ),
         rows,
         PHRASES("estimate_note"),
     )

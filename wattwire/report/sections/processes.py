@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.processes import (
     CPU_IS_BOUND,
@@ -12,11 +15,13 @@ from wattwire.analysis.processes import (
     Value,
     mean_of,
 )
+from wattwire.model.metrics import is_printed
+from wattwire.report import figures
+from wattwire.report.figures.style import axis_title
 from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart
-from wattwire.report.parts import Band, Column, Section, Table, shown
-from wattwire.report.print.processes import headline, whole_figures
+from wattwire.report.parts import Band, Column, Figure, Section, Table, shown
+from wattwire.report.print.processes import failed, headline, subject, whole_figures
 from wattwire.report.words.phrases import Phrases
-from wattwire.stats import TooFew
 
 PHRASES = Phrases(
     "processes",
@@ -28,6 +33,11 @@ PHRASES = Phrases(
             "Each repeat has one value, of all processes together. ± is the standard deviation of "
             "the repeats. From three repeats on, the mean has its 95 % t interval. ≥ marks a lower "
             "bound."
+        ),
+        "repeats": "Repeats: {figure}",
+        "caption": (
+            "Each dot is a repeat. From {runs_min} repeats on, the box shows the quartiles, and "
+            "the line extends from the lowest to the highest repeat."
         ),
         "table": "Costs of the processes of the measured trees",
         "table_of": "Costs of the processes of {variant}",
@@ -42,6 +52,8 @@ PHRASES = Phrases(
         ),
     },
 )
+COSTS_DRAWN = ("window_s", "cpu_s")
+CAPTION = PHRASES("caption", runs_min=figures.BOX_RUNS_MIN)
 COLUMNS = (
     Column("cpu_s", "CPU time", "measured", "s"),
     Column("cpu_user_s", "user", "measured", "s"),
@@ -82,14 +94,37 @@ def section(evidence: Evidence) -> Section | None:
     part = Section("processes", PHRASES("title"))
     for executed in tables:
         part.parts += [_whole_table(executed), _table(executed)]
+    part.parts[1:1] = repeats_drawn(tables)
     return part
+
+
+def repeats_drawn(tables: Sequence[Executed]) -> list[Figure]:
+    """Return a strip of repeats of each printed figure, of the wall time and the CPU time."""
+    names = [figures.drawable(t.variant or subject(t.request)) for t in tables]
+    wanted = {figure.key: figure for t in tables for figure in whole_figures(t)}
+    drawings = []
+    for key, figure in wanted.items():
+        points = [
+            {"value": figures.rounded(value), "run": run, "panel": ""}
+            | dict.fromkeys(("colour", "row", "treatment"), name)
+            for t, name in zip(tables, names, strict=True)
+            for run, value in t.values_by_run(key)
+        ]
+        is_drawn = key in COSTS_DRAWN or is_printed(key.partition(".")[0])
+        if is_drawn and len(points) > len(tables):
+            value = axis_title(figure.title, figure.unit, "linear")
+            rows = figures.Rows.of_treatments(names)
+            chart = figures.box_chart(points, names, "", [], 1, value, "linear", rows)
+            name = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")
+            title = PHRASES("repeats", figure=figure.title)
+            drawings.append(Figure(f"repeats-{name}", title, CAPTION, chart))
+    return drawings
 
 
 def _whole_table(executed: Executed) -> Table:
     rows = []
     for figure in whole_figures(executed):
-        value = mean_of(figure.values)
-        mean = figure.mean if value is None or isinstance(value, TooFew) else value
+        mean = mean_of(figure.values)
         rows.append({
             "figure": figure.title,
             "unit": figure.unit,
@@ -137,8 +172,10 @@ def _cells(row: Row, columns: list[Column]) -> dict[str, Value | Band | str]:
 
 def _head(data: PageData) -> list[HeadLine]:
     tables = Executed.of(data.evidence.reader)
-    # With variants, the answer is their comparison.
-    return [HeadLine(TITLE, headline(tables[0]))] if len(tables) == 1 else []
+    if len(tables) == 1:
+        return [HeadLine(TITLE, headline(tables[0]))]
+    # With variants, the answer is their comparison, which follows the failures.
+    return [HeadLine(TITLE, text) for text in map(failed, tables) if text]
 
 
 PART = PagePart(15, lambda data: [section(data.evidence)], _head)

@@ -19,7 +19,7 @@ from wattwire.analysis.responses import CPU
 from wattwire.model import words
 from wattwire.model.deployment import deployment_of_run, role_of_column
 from wattwire.model.derived import FloatArray, column, mean_of, members, messages_of_costs
-from wattwire.report.parts import Band, Column, Table
+from wattwire.report.parts import Band, Column, Table, with_values
 from wattwire.report.words.phrases import Phrases
 
 PHRASES = Phrases(
@@ -167,21 +167,23 @@ def table(evidence: Evidence) -> Table:
     for groups in groups_of_runs.values():
         rows += [_role_row(evidence, group, frame) for group, frame in groups]
         rows += [_total_row(evidence, groups)] if len(groups) > 1 else []
+    per_message = "CPU per message (µs)"
     return Table(
         "costs-by-role",
         PHRASES("title"),
-        [
-            *group_columns(evidence),
-            Column("processes", "processes", "measured"),
-            Column("cpu_us", "all processes", "measured", group="CPU per message (µs)"),
-            Column(
-                "cpu_us_range", "lowest – highest run", "measured", group="CPU per message (µs)"
-            ),
-            Column("cpu_us_each", "one process", "measured", group="CPU per message (µs)"),
-            Column("cpu_percent", "CPU of one process, of a core", "measured", "%"),
-            Column("memory_kib", "memory", "measured", "KiB", 4),
-            Column("memory_kib_range", "lowest – highest run", "measured", "KiB", 4),
-        ],
+        with_values(
+            [
+                *group_columns(evidence),
+                Column("processes", "processes", "measured"),
+                Column("cpu_us", "all processes", "measured", group=per_message),
+                Column("cpu_us_range", "lowest – highest run", "measured", group=per_message),
+                Column("cpu_us_each", "one process", "measured", group=per_message),
+                Column("cpu_percent", "CPU of one process, of a core", "measured", "%"),
+                Column("memory_kib", "memory", "measured", "KiB", 4),
+                Column("memory_kib_range", "lowest – highest run", "measured", "KiB", 4),
+            ],
+            rows,
+        ),
         rows,
         PHRASES("note", pooled=_pooled(evidence), all_roles=PHRASES("all_roles")),
     )

@@ -297,6 +297,9 @@ def test_a_head_that_does_not_work_is_worse_though_it_costs_nothing(tmp_path):
     found = two(base, dead, "latency_p50_us")
     ends = [item for item in found.items if item.response.column == "completed"]
     assert {item.verdict for item in ends} == {WORSE}
+    others = [item for item in found.items if item not in ends]
+    assert {str(item.why) for item in others} == {"every run of one side failed"}
+    assert {item.by_ranks for item in others} == {None}
     assert "0 of 5 runs completed, compared with 5 of 5 of base" in first_line(found)
 
 

@@ -17,7 +17,7 @@ from wattwire.analysis.latency import series_of
 from wattwire.analysis.responses import resolve
 from wattwire.model import words
 from wattwire.report import build_report
-from wattwire.report.parts import Band, Column, Section, Table, shown, write_csv
+from wattwire.report.parts import Band, Column, Section, Table, shown, with_values, write_csv
 from wattwire.report.sections import published
 from wattwire.report.tests.planted import planted
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, write_campaign
@@ -306,3 +306,9 @@ def test_a_whole_column_is_not_truncated():
     table = Table("t", "T", [cut], [row])
     assert table.text(cut, row).endswith("…") and table.hint(cut, row) == row["a"]
     assert table.text(whole, row) == row["a"] and table.hint(whole, row) == ""
+
+
+def test_a_column_without_a_value_is_left_out():
+    columns = [Column("a", "a"), Column("b", "b")]
+    assert with_values(columns, [{"a": "", "b": None}, {"b": 0.0}]) == columns[1:]
+    assert with_values(columns, []) == columns

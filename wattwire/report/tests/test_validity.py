@@ -1,5 +1,6 @@
 """Tests of verdicts under changed limits, and of the notice on a look."""
 
+import dataclasses
 import json
 
 import polars as pl
@@ -8,12 +9,13 @@ import pytest
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.validity import JudgedAgain, Look, Rejudged, notices
+from wattwire.model.deployment import Request
 from wattwire.model.validity import ValidityLimits
 from wattwire.report.parts import tables_of
 from wattwire.report.sections import answers as answered
 from wattwire.report.tests.synthetic import Shape, put_row, row_of, write_campaign
 from wattwire.report.words.threats import threats
-from wattwire.report.words.validity import JUDGED_AGAIN, sentences
+from wattwire.report.words.validity import JUDGED_AGAIN, sentence, sentences
 from wattwire.store import Campaign
 
 SMALL = {"patterns": ("topic",), "clients": (1,), "duration_s": 2.0, "blocks": 2}
@@ -121,3 +123,12 @@ def test_a_look_says_what_the_default_limits_would_have_excluded(busy):
         "The state of the machine excludes no run, because validity.look is set."
     )
     assert told.endswith("would have excluded 2 of 8 runs (25 %): other load 2.")
+
+
+def test_a_command_names_a_busy_machine_and_no_limit_that_nobody_chose(busy):
+    look = Look(4, 2, (("other_load", 2),), of_command=True)
+    assert sentence(look).startswith("In 2 of 4 runs, the machine was not quiet (other load 2).")
+    evidence = gather(Rejudged(busy, ValidityLimits(look=True), "look=true"))
+    evidence.attempts = evidence.attempts.head(0)
+    evidence.study = dataclasses.replace(evidence.study, request=Request(command=("x",)))
+    assert not any(isinstance(notice, Look) for notice in notices(evidence))

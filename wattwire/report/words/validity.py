@@ -18,6 +18,11 @@ PHRASES = Phrases(
             "The default limits would have excluded {excluded} of {runs:plural run} "
             "({share:percent}): {codes}."
         ),
+        "command": (
+            "In {excluded} of {runs:plural run}, the machine was not quiet ({codes}). exec keeps "
+            "these runs; a study would exclude them. For values without the disturbance, measure "
+            "on a quiet machine."
+        ),
         "code": "{code} {runs}",
         "judged_again": (
             "After the measurement, the runs were judged again with {changes}: {now} (as measured: "
@@ -42,6 +47,10 @@ def sentences(evidence: Evidence) -> list[Phrase]:
 def sentence(notice: Notice) -> Phrase:
     """Return a notice as a sentence."""
     if isinstance(notice, Look):
+        if notice.of_command:
+            return PHRASES(
+                "command", excluded=notice.excluded, runs=notice.runs, codes=_codes(notice)
+            )
         return joined([PHRASES("look"), _default_limits(notice)])
     if isinstance(notice, JudgedAgain):
         return PHRASES(
@@ -78,11 +87,15 @@ def _default_limits(look: Look) -> Phrase:
         return Phrase()
     if not look.excluded:
         return PHRASES("look_excluded_none", runs=look.runs)
-    codes = [PHRASES("code", code=code.replace("_", " "), runs=runs) for code, runs in look.codes]
     return PHRASES(
         "look_excluded",
         excluded=look.excluded,
         runs=look.runs,
         share=look.excluded / look.runs,
-        codes=joined(codes, ", "),
+        codes=_codes(look),
     )
+
+
+def _codes(look: Look) -> Phrase:
+    codes = [PHRASES("code", code=code.replace("_", " "), runs=runs) for code, runs in look.codes]
+    return joined(codes, ", ")
