@@ -6,6 +6,7 @@ import functools
 import hashlib
 import itertools
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -96,11 +97,16 @@ def needs(treatment: Treatment) -> list[str]:
 
 
 def period_ns(treatment: Treatment) -> int:
-    """Return the period (ns) of an open loop; 0 for a closed loop."""
+    """Return the period (ns) of an open loop; 0 for a closed loop.
+
+    The period of a rate is rounded up: a shorter one, such as 333,333,333 ns for 3 Hz, would
+    make one more message due at the end of a window of whole seconds.
+    """
     if treatment["loop"] == "closed":
         return 0
-    interval_s = treatment.get("interval_s") or 1.0 / float(treatment["rate_hz"])
-    return round(interval_s * SECOND_NS)
+    if interval_s := treatment.get("interval_s"):
+        return round(float(interval_s) * SECOND_NS)
+    return math.ceil(SECOND_NS / float(treatment["rate_hz"]))
 
 
 def warm_up_calls(treatment: Treatment, plan: Plan) -> int:
@@ -131,6 +137,15 @@ def calls_beyond(treatment: Treatment, scheduled: int) -> int:
     return max(scheduled, min(BEYOND_FACTOR * scheduled, BEYOND_CALLS))
 
 
+def deployed(
+    treatment: Treatment, cells: Mapping[str, Cell], rig: Rig = ONE_HOST
+) -> Deployment:
+    """Return the processes of a run and their hosts; no host has to be connected."""
+    names = {role: cell.name for role, cell in cells.items()}
+    deployment = deployment_of(treatment, names, list(services_of(treatment, cells)), rig)
+    return bridged(deployment, names[FACTOR]) if FACTOR in cells else deployment
+
+
 def node_plans(
     treatment: Treatment,
     plan: Plan,
@@ -147,11 +162,7 @@ def node_plans(
     `addresses` and `interfaces` map each host to its address and its device in the network of the
     run. A deployment on one host does not use them.
     """
-    names = {role: cell.name for role, cell in cells.items()}
-    services = list(services_of(treatment, cells))
-    deployment = deployment_of(treatment, names, services, rig)
-    if FACTOR in cells:
-        deployment = bridged(deployment, names[FACTOR])
+    deployment = deployed(treatment, cells, rig)
     ends = bridge_ends(deployment)
     parts = _parts_with_settings(treatment, middleware, cells)
     listening = deployment.listening(*(middleware.listens(p.contract, s) for _, p, s in parts))

@@ -25,7 +25,7 @@ from wattwire.model.words import plural
 from wattwire.rig import Builder, CellBuild
 from wattwire.rig.builds import NotBuiltError, check_requirements, check_services
 from wattwire.run.encodings import encoding_gap, reply_gap
-from wattwire.run.node_specs import needs, node_plans, outer_services
+from wattwire.run.node_specs import deployed, needs, outer_services
 from wattwire.run.placing import (
     NETWORK,
     bridge_gap,
@@ -137,9 +137,7 @@ def without_core_gaps(prepared: Prepared, study: Study, hosts: Mapping[str, Host
         gap = None
         if treatment.get(CORES, FREE) != FREE and study.request is None:
             cells = prepared.cells[treatment.key]
-            middleware = next(iter(cells.values())).middleware
-            deployment, _ = node_plans(treatment, study.plan, cells, middleware, "", rig=study.rig)
-            gap = core_gap(hosts, deployment, treatment)
+            gap = core_gap(hosts, deployed(treatment, cells, study.rig), treatment)
         if gap is None:
             kept.append(treatment)
         else:

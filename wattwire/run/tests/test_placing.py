@@ -13,8 +13,8 @@ from wattwire.model.deployment import HOST, Link, deployment_of
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.rig import ONE_HOST, read_rig
 from wattwire.model.study import Plan, Study, parse_study
-from wattwire.run.node_specs import check_spec, node_plans
-from wattwire.run.resolve_cells import prepare
+from wattwire.run.node_specs import check_spec, node_plans, scheduled_per_sender
+from wattwire.run.resolve_cells import prepare, without_core_gaps
 
 CATALOG = Catalog([home()])
 RIG = load_rig(home() / "rigs" / "three.toml", CATALOG)
@@ -159,6 +159,17 @@ def test_a_study_of_networks_without_a_rig_is_refused() -> None:
         prepare(study(None, network="each"), CATALOG, None)
     with pytest.raises(UsageError, match="the rig has no placement"):
         prepare(study({"hosts": {"a": {}}}), CATALOG, None)
+
+
+def test_cores_are_checked_before_the_hosts_of_a_rig_have_addresses() -> None:
+    of = study(fixed={"cores": "same"})
+    assert without_core_gaps(prepare(of, CATALOG, None), of, {}).treatments
+
+
+@pytest.mark.parametrize(("rate_hz", "duration_s"), [(3, 2), (30, 2), (30, 0.5), (7, 10), (100, 1)])
+def test_a_window_has_as_many_messages_as_its_rate_says(rate_hz: int, duration_s: float) -> None:
+    treatment = expand(study(None, {"rate_hz": rate_hz}))[0][0]
+    assert scheduled_per_sender(treatment, Plan(duration_s=duration_s)) == rate_hz * duration_s
 
 
 def planned(placement: str, cell: str = "udp/python") -> Any:
