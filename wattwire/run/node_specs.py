@@ -137,9 +137,7 @@ def calls_beyond(treatment: Treatment, scheduled: int) -> int:
     return max(scheduled, min(BEYOND_FACTOR * scheduled, BEYOND_CALLS))
 
 
-def deployed(
-    treatment: Treatment, cells: Mapping[str, Cell], rig: Rig = ONE_HOST
-) -> Deployment:
+def deployed(treatment: Treatment, cells: Mapping[str, Cell], rig: Rig = ONE_HOST) -> Deployment:
     """Return the processes of a run and their hosts; no host has to be connected."""
     names = {role: cell.name for role, cell in cells.items()}
     deployment = deployment_of(treatment, names, list(services_of(treatment, cells)), rig)

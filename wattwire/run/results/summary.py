@@ -483,11 +483,16 @@ class Collected:
                 return ""
             name = record.deployment.flow_names.get(node.node, node.process)
             flow = "" if name == node.process else name
+            effect = (
+                f"it sent {waits.sent} of {plural(scheduled, 'scheduled message')}"
+                if unsent > 0
+                else "its later messages were late"
+            )
             details.append(
                 f"{plural(waits.timed_out, 'call')} without a reply held "
                 f"{f'the sender of flow {flow}' if flow else 'a sender'} for "
-                f"{number(int(node.spec['timeout_ns']) / SECOND_NS)} s each (timeout_ms), so it "
-                f"sent {waits.sent} of {plural(scheduled, 'scheduled message')}"
+                f"{number(int(node.spec['timeout_ns']) / SECOND_NS)} s each (timeout_ms), so "
+                f"{effect}"
             )
         return details[0] if details else ""
 

@@ -17,7 +17,7 @@ from wattwire.model.sample_codes import FLAG_TIMEOUT, FLAG_WARM_UP
 from wattwire.model.treatment import Treatment
 from wattwire.model.verdict import Outcome
 from wattwire.run.results import delivery
-from wattwire.run.results.saturation import Schedule, is_held_up
+from wattwire.run.results.saturation import Schedule, Waits, is_held_up
 from wattwire.run.results.summary import Collected
 from wattwire.store import Messages
 
@@ -215,6 +215,24 @@ def test_a_sender_that_could_not_keep_up_anyway_is_saturated():
     assert not is_held_up(HELD_SPEC, none_lost.waits[1], none_lost.unsent)
     few = tallied("service", held_calls({50}))
     assert not is_held_up(HELD_SPEC, few.waits[1], late=101), "one call explains 100 messages"
+
+
+@pytest.mark.parametrize(
+    ("sent", "effect"),
+    [(161, "so it sent 161 of 200 scheduled messages"), (200, "so its later messages were late")],
+)
+def test_a_held_sender_that_sent_all_messages_was_only_late(sent, effect):
+    node = SimpleNamespace(node=1, process="client-0", sends=True, spec=HELD_SPEC)
+    run = Collected.__new__(Collected)
+    run.record = SimpleNamespace(
+        outcome=Outcome.COMPLETED, window={"start_ns": START_NS}, nodes=[node],
+        deployment=SimpleNamespace(flow_names={}),
+        processes=SimpleNamespace(states={"client-0": SimpleNamespace(lines={})}),
+    )  # fmt: skip
+    run.planned = SimpleNamespace(treatment={"loop": "open"})
+    run._without_records, run._backlogs = [], {1: (0, 20, 39)}
+    run._waits = {1: Waits(sent=sent, answered=sent - 1, answered_ns=sent * MS, timed_out=1)}
+    assert run._held_up().endswith(effect)
 
 
 @pytest.mark.parametrize(
