@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from wattwire.analysis.carried import too_few, why_not
 from wattwire.analysis.dataset import Evidence, levels_of, levels_run, rows_at
 from wattwire.analysis.offloading.emulated import is_emulated
 from wattwire.analysis.responses import Response, measured, resolve
@@ -33,7 +34,7 @@ class Walked:
 
 
 def walks_of(evidence: Evidence) -> tuple[list[Walk], list[str]]:
-    """Return the walks, and a sentence for each walk without a result.
+    """Return the walks, and a sentence for each response without a result or without some runs.
 
     There is one walk for each response and factor of each question. The study may add walks.
     """
@@ -56,7 +57,15 @@ def walks_of(evidence: Evidence) -> tuple[list[Walk], list[str]]:
             )
             refused[response.title] = f"{response.title[:1].upper()}{response.title[1:]}: {reason}."
         elif any(len(levels_run(evidence, name)) > 1 for name in walk.by):
-            walks.append(walk)
+            left_out = int(too_few(evidence.usable, response.column).sum())
+            if left_out:
+                refused[response.title] = (
+                    f"{response.title[:1].upper()}{response.title[1:]}: without {left_out} of "
+                    f"{words.plural(evidence.usable.height, 'run')}, because "
+                    f"{why_not(evidence.usable, response.column)}."
+                )
+            if left_out < evidence.usable.height:
+                walks.append(walk)
     return walks, list(refused.values())
 
 
@@ -67,11 +76,11 @@ def key_of(evidence: Evidence, walk: Walk) -> Any:
 
 def walked(evidence: Evidence, walk: Walk) -> Walked:
     """Group the valid runs as specified by `walk`, and apply the paper's decision path."""
-    frame = kept_by(evidence.usable, walk.where)
+    response = resolve(walk.response, evidence.described)
+    frame = kept_by(with_enough(evidence.usable, response), walk.where)
     frame = frame.filter(pl.Series(~is_emulated(frame), dtype=pl.Boolean))
     # A factor with one level, fixed by a preset, forms no groups.
     by = [name for name in walk.by if levels_run(evidence, name)]
-    response = resolve(walk.response, evidence.described)
     values, blocks = column(frame, response.column), frame["block"].to_list()
     groups: dict[str, list[float]] = {}
     group_blocks: dict[str, list[Any]] = {}
@@ -89,6 +98,11 @@ def walked(evidence: Evidence, walk: Walk) -> Walked:
         if name not in walk.by and len({words.plain(v) for v in levels_of(frame, name)}) > 1
     )
     return Walked(walk, response, paper.decide(groups, group_blocks), pooled)
+
+
+def with_enough(frame: pl.DataFrame, response: Response) -> pl.DataFrame:
+    """Return the runs with enough messages for the response, as in the other sections."""
+    return frame.filter(pl.Series(~too_few(frame, response.column), dtype=pl.Boolean))
 
 
 def kept_by(frame: pl.DataFrame, where: Mapping[str, Sequence[Any]]) -> pl.DataFrame:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from wattwire.analysis.carried import carried
 from wattwire.analysis.dataset import Evidence, all_levels, levels_run, per_treatment
 from wattwire.analysis.responses import CPU, LATENCY_P50, Response
 from wattwire.model import words
-from wattwire.model.derived import column
 from wattwire.report import figures
 from wattwire.report.figures.panels import titles_of
 from wattwire.report.figures.style import Spec, axis_title
@@ -198,8 +198,8 @@ def _points(
             position if position == 1 or entry.get("block") != block else block_starts[position - 1]
         )
         block = entry.get("block")
-    values = column(evidence.usable, first.column)
-    second_values = column(evidence.usable, second.column) if second else [math.nan] * len(values)
+    values = carried(evidence.usable, first.column)
+    second_values = carried(evidence.usable, second.column) if second else [math.nan] * len(values)
     names = per_treatment(evidence, evidence.usable, partial(_names, evidence, layout))
     points = []
     rows = zip(evidence.usable["run"].to_list(), values, second_values, names, strict=True)

@@ -15,10 +15,10 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
+from wattwire.analysis.carried import carried
 from wattwire.analysis.dataset import Evidence, levels_run, per_treatment
-from wattwire.analysis.responses import Response, measured, offered
+from wattwire.analysis.responses import Response, offered
 from wattwire.model import words
-from wattwire.model.derived import column
 from wattwire.report import figures
 from wattwire.report.figures import overview
 from wattwire.report.figures.downsample import spread
@@ -180,7 +180,11 @@ class Explorer:
 def section(evidence: Evidence) -> Section | None:
     """Return the interactive section, or None if no factor varies or no response was measured."""
     responses = offered(evidence.study.questions, evidence.described)
-    responses = tuple(response for response in responses if measured(evidence.usable, response))
+    responses = tuple(
+        response
+        for response in responses
+        if not np.isnan(carried(evidence.usable, response.column)).all()
+    )
     if not responses or not evidence.varied:
         return None
     part = Section("explore", PHRASES("title"))
@@ -308,7 +312,7 @@ def _thinned_rows(order: list[int], treatments: list[str]) -> list[int]:
 
 def _rounded(frame: pl.DataFrame, response: Response) -> list[float | None]:
     """Return the response of each row to DIGITS digits, or None if it is unknown or infinite."""
-    values = column(frame, response.column).tolist()
+    values = carried(frame, response.column).tolist()
     return [float(f"{v:.{DIGITS}g}") if math.isfinite(v) else None for v in values]
 
 

@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 
 from wattwire.analysis.dataset import Evidence, levels_of
-from wattwire.analysis.paper_walks import Walked, kept_by, key_of, walked, walks_of
+from wattwire.analysis.paper_walks import (
+    Walked,
+    kept_by,
+    key_of,
+    walked,
+    walks_of,
+    with_enough,
+)
 from wattwire.analysis.responses import measured, resolve
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, column
@@ -315,7 +322,7 @@ def _aligned_table(evidence: Evidence) -> Table | None:
     rows: list[dict[str, Any]] = []
     for walk in wanted.values():
         response = resolve(walk.response, evidence.described)
-        frame = kept_by(evidence.usable, walk.where)
+        frame = kept_by(with_enough(evidence.usable, response), walk.where)
         levels = {name: levels_of(frame, name) for name in walk.by}
         factors = {
             name: run_levels

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wattwire.analysis.carried import too_few
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.report.figures import finish, overview
 from wattwire.report.html.columnar_json import packed, packed_charts, script_json
@@ -46,11 +47,16 @@ def test_every_run_of_the_design_stands_there_once_with_its_levels_and_numbers(e
     assert sum(row["used"] == "excluded" for row in rows) == 1 == made.excluded
     assert {row["f0"] for row in rows} == {FAST, SLOW}
     summary = {row["run"]: row for row in evidence.attempts.iter_rows(named=True)}
-    titles = [each.column for each in made.responses]
+    names = evidence.attempts["run"].to_list()
+    few = {
+        each.column: dict(zip(names, too_few(evidence.attempts, each.column), strict=True))
+        for each in made.responses
+    }
+    assert any(any(runs.values()) for runs in few.values())
     for row in rows:
-        for at, column in enumerate(titles):
+        for at, column in enumerate(few):
             expected = summary[row["run"]][column]
-            if expected is None or not np.isfinite(expected):
+            if expected is None or not np.isfinite(expected) or few[column][row["run"]]:
                 assert row[f"r{at}"] is None
             else:
                 assert row[f"r{at}"] == pytest.approx(expected, rel=1e-4)

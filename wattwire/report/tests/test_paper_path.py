@@ -13,7 +13,7 @@ from wattwire.store import Campaign
 
 def told(folder, **study):
     """Return the section, its tables by id, and its text."""
-    shape = Shape(blocks=4, duration_s=1.0, patterns=("topic", "service"), study=study)
+    shape = Shape(blocks=4, duration_s=4.0, patterns=("topic", "service"), study=study)
     evidence = gather(Campaign(write_campaign(folder / "campaign", shape)))
     part = paper_path.section(evidence)
     return part, {table.id: table for table in tables_of(part.parts)}
@@ -107,6 +107,14 @@ def test_questions_over_several_factors_get_their_interactions_by_aligned_ranks(
     assert "not a test of ratios" in table.note
 
 
+def test_percentiles_of_too_few_messages_are_not_tested(tmp_path) -> None:
+    shape = Shape(blocks=3, duration_s=1.0, patterns=("topic",), intervals_s=(0.2,), clients=(1,))
+    part = paper_path.section(gather(Campaign(write_campaign(tmp_path / "campaign", shape))))
+    (table,) = [table for table in tables_of(part.parts) if table.id == "paper-path"]
+    assert not any("latency" in row["response"] for row in table.rows)
+    assert "Median latency: without 6 of 6 runs, because there are only 5 " in words_of(part)
+
+
 def test_energy_that_nobody_measured_is_refused(ordinary) -> None:
     part, tables = ordinary
     assert "Energy per message: not available, because no meter measured energy." in words_of(part)
@@ -130,7 +138,7 @@ def test_three_runs_a_group_say_that_ranks_cannot_reject(tmp_path) -> None:
 
 
 def test_both_results_stand_in_the_table_wherever_outliers_were_removed(tmp_path) -> None:
-    shape = Shape(blocks=12, duration_s=1.0, patterns=("topic",), intervals_s=(0.2,), clients=(1,))
+    shape = Shape(blocks=12, duration_s=8.0, patterns=("topic",), intervals_s=(0.2,), clients=(1,))
     evidence = gather(Campaign(write_campaign(tmp_path / "campaign", shape)))
     block, fast = evidence.usable["block"], evidence.usable["factor.language"] == FAST
     evidence.usable = evidence.usable.with_columns(
