@@ -13,7 +13,7 @@ from wattwire.analysis import not_compared
 from wattwire.analysis.answering import dependent_rows
 from wattwire.analysis.answering.answer_types import Answer, Result
 from wattwire.analysis.answering.block_models import block_table, cached_fit, matched, usable_fit
-from wattwire.analysis.dataset import Evidence, levels_of, rows_at, same_level
+from wattwire.analysis.dataset import Evidence, all_levels, levels_of, rows_at, same_level
 from wattwire.analysis.responses import Response, measured
 from wattwire.model import words
 from wattwire.model.derived import column
@@ -103,7 +103,14 @@ def _without_run(
     run_levels = set(levels_of(frame, wanted.factor)) if frame.height else set()
     for level in (wanted.level, wanted.baseline):
         if run_levels and not any(same_level(level, run_level) for run_level in run_levels):
-            return stats.NotComputable(f"no valid run of {evidence.title(wanted.factor, level)}")
+            title = evidence.title(wanted.factor, level)
+            is_planned = any(
+                same_level(level, all_levels(entry).get(wanted.factor))
+                for entry in evidence.planned
+            )
+            return stats.NotComputable(
+                f"no valid run of {title}" if is_planned else f"{title} was not run"
+            )
         at_level = {wanted.factor: level}
         reason = not_compared.why_emulated(evidence, frame, wanted.response, at_level)
         reason = reason or not_compared.why_absent(evidence, frame, wanted.response, at_level)

@@ -25,7 +25,7 @@ PHRASES = Phrases(
             "for the truly best alternative. The best is the lowest, and the highest where more is "
             "better. All limits and outcomes apply simultaneously at {confidence:confidence}. "
             "Each alternative that is “not significantly worse” may be the truly best, not only "
-            "the alternative with the best estimate."
+            "the alternative with the best estimate, or differs by no more than the A/A noise."
         ),
     },
 )

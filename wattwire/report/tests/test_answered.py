@@ -67,7 +67,7 @@ def test_a_level_without_runs_is_called_by_its_title(tmp_path) -> None:
     evidence = gather(Campaign(write_campaign(tmp_path / "c", shape)))
     uncomputed = phrases_in(answered.section(evidence, answer_all(evidence)), "answers.no_number")
     reasons = {one.values["response"]: one.values["reason"] for one in uncomputed}
-    assert reasons["CPU time per message"] == "no valid run of Swift"
+    assert reasons["CPU time per message"] == "Swift was not run"
 
 
 def test_an_older_campaign_with_a_dotted_setting_is_answered_for_it(tmp_path) -> None:

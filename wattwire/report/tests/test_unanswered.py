@@ -91,7 +91,7 @@ def test_a_baseline_without_data_gives_way_to_the_first_level_with_some(tmp_path
     assert baseline_of(evidence, "language") == FAST
     found = {item.level: item.result for item in answer_all(evidence).items}
     assert isinstance(found[SLOW], stats.Ratio), "compared with FAST, not with nothing"
-    assert str(found["third"]) == "no valid run of third"
+    assert str(found["third"]) == "third was not run"
 
 
 def test_a_baseline_that_is_there_stays_whatever_stands_first(tmp_path):
