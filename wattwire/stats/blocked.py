@@ -445,7 +445,7 @@ def _not_linked(fit: Fit, factor: str, upper: str, lower: str) -> str:
         ):
             confounded.append(other.removeprefix("settings."))
     if len(confounded) == 1:
-        return f"{upper} and {lower} are not linked through the blocks"
+        return f"{upper} and {lower} share no block, directly or through other levels"
     names = f"{', '.join(confounded[:-1])} and {confounded[-1]}"
     return f"{upper} and {lower} cannot be separated: {names} always change together"
 
