@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 import shlex
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -30,6 +31,8 @@ UNBALANCED = 2
 BALANCED = 1
 """The same ratio for a column that is named like a response, such as lost or rate_hz."""
 VALUES_LISTED = 3
+LONG_COLUMN = re.compile(r"metric|measure|measurement|variable|quantity|counter", re.IGNORECASE)
+"""Names of columns that state what a number is, in a table with several numbers in a column."""
 
 
 def level_columns(rows: pl.DataFrame, names: Collection[str]) -> list[str]:
@@ -100,9 +103,11 @@ def unnamed_remarks(
     same = f"Runs with the same {listed(list(factors))} differ in "
     if within:
         advice = ""
+        for name in filter(LONG_COLUMN.fullmatch, within):
+            advice += f" To import one {name} of a long table, add --where {name}=VALUE."
         if differing:
             options = " ".join(f"--factor {shlex.quote(name)}" for name in differing)
-            advice = f" If these are levels, add {options}."
+            advice += f" If these are levels, add {options}."
             if not block:
                 advice += f" Or add --block {shlex.quote(differing[0])} to compare within."
         for name in nested:

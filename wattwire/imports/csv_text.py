@@ -183,12 +183,19 @@ def _header(path: Path, lines: Sequence[tuple[int, list[str]]], delimiter: str) 
             f'{path}: line {line}: the columns are separated by "|". Separate them with commas, '
             "semicolons or tabs."
         )
-    if len(header) == 1 and _ALIGNED.search(header[0]):
+    spaced = " " in header[0] and all(len(cells) == 1 for _, cells in lines)
+    if len(header) == 1 and (spaced or _ALIGNED.search(header[0])):
         raise UsageError(
-            f"{path}: line {line}: the columns are aligned with spaces. Separate them with commas, "
+            f"{path}: line {line}: the columns are separated by spaces. Separate them with commas, "
             "semicolons or tabs."
         )
     repeated = [name for index, name in enumerate(header) if name in header[:index]]
+    if "" in repeated:
+        raise UsageError(
+            f"{path}: line {line}: {header.count('')} columns have no name. Delete lines above the "
+            "names of the columns, such as merged headings, and name each column."
+            + _cause(lines, delimiter, header)
+        )
     if repeated:
         raise UsageError(
             f'{path}: line {line}: found two columns "{repeated[0]}"; rename one of them.'
@@ -221,6 +228,12 @@ def _cause(lines: Sequence[tuple[int, list[str]]], delimiter: str, cells: Sequen
         return (
             f" Line {begin} looks like the header: delete the lines before it, and write what they "
             "state into columns."
+        )
+    numbers = [cells[0] for _, cells in lines[1:]]
+    if len(cells) == len(lines[0][1]) + 1 and numbers == [str(n + 1) for n in range(len(numbers))]:
+        return (
+            " If the first cells are numbers of rows, as in tables of R, add a name for their "
+            "column at the beginning of the header line."
         )
     if delimiter == "," and len(sizes) > 1 and max(sizes) > len(lines[0][1]):
         return (

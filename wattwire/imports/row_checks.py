@@ -53,6 +53,16 @@ _ROWS = " rows"
 """Column of a number of rows, which is no column of a file."""
 TIME_NAME = re.compile(r"lat|time|rtt|delay|duration|p\d\d|(?:^|[\W_])[mun]?s$", re.IGNORECASE)
 """Names of responses that are times, which are never 0."""
+NO_RATIO = {
+    re.compile(r"°[CF]$|(^|[\W_])(deg_?)?(celsius|fahrenheit|temp(erature)?_c)$", re.IGNORECASE): (
+        "because the zero of this temperature is arbitrary. Import the rise above a reference, "
+        "such as the room."
+    ),
+    re.compile(r"(^|[\W_])dB[a-z]*$", re.IGNORECASE): (
+        "because decibels are logarithms: their difference is a ratio. Import 10^(dB/10)."
+    ),
+}
+"""Units or ends of names of responses → reason why their ratios have no meaning, and remedy."""
 FEW_ZEROS = 0.5
 """Share of zeros of a response below which each may be a missing value."""
 IF_MISSING = (
@@ -273,6 +283,20 @@ def value_remarks(path: Path, rows: pl.DataFrame, responses: Sequence[str]) -> I
                 f"{path.name} has a {name} of 0 in {len(zero)} of {plural(rows.height, 'row')} "
                 f"({lines_words(zero)}). {IF_MISSING}",
                 at_top=True,
+            )
+
+
+def scale_remarks(rows: pl.DataFrame, responses: Sequence[tuple[str, str]]) -> Iterator[Remark]:
+    """Yield a remark on responses whose ratios have no meaning, because 0 is not nothing."""
+    for name, unit in responses:
+        if rows.select((is_number(name) & (as_number(name) <= 0.0)).any()).item():
+            continue  # compared by differences
+        remedy = next(
+            (text for pattern, text in NO_RATIO.items() if pattern.search(unit or name)), None
+        )
+        if remedy:
+            yield Remark(
+                f"Ratios of {name}", f"Ratios of {name} have no meaning, {remedy}", at_top=True
             )
 
 

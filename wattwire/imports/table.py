@@ -41,6 +41,19 @@ SUMMARY_COLUMN = re.compile(
 """Names of columns of a table of summaries."""
 SUMMARY_ROW = re.compile(r"(mean|average|avg|median|total|sum|std|stdev)\W*", re.IGNORECASE)
 """Cells that mark a row as a summary of others."""
+SUMMARY_SUFFIX = re.compile(r"(.+)_(mean|median|stddev|cv|BigO|RMS)")
+"""Levels of summaries of Google Benchmark; the first group is the level of the runs."""
+COMMIT_COLUMN = re.compile(r"(.*[\W_])?(commit|sha\d*|hash|revision|rev|tag)", re.IGNORECASE)
+VERSION_COLUMN = re.compile(r"(.*[\W_])?(version|release|kernel)", re.IGNORECASE)
+"""Names of columns whose texts with a point are versions and not numbers."""
+UNIT_COLUMN = re.compile(r"(.*[\W_])?units?", re.IGNORECASE)
+UNITS = frozenset(
+    "ns us µs μs ms s sec min h B kB KB KiB MB MiB GB GiB uJ µJ mJ J kJ Wh mW W kW "
+    "Hz kHz MHz GHz".split()
+)
+"""Units in a column of units."""
+TOTALS = {"sample_measured_value": "iteration_count"}
+"""Columns of totals → column of the number that they sum up, as in criterion's raw.csv."""
 
 
 DIRECTION_WORDS = {
@@ -102,6 +115,8 @@ def read(path: Path, request: TableRequest) -> Imported:
     del all_rows
     rows, run_remarks = _with_whole_run_names(rows, request)
     _check_runs(path, rows, request)
+    _check_no_summaries(path, rows, request)
+    _check_comparable_numbers(path, header, rows, request)
     runs, provenance = run_tables(path, rows, request)
     _check_repeated(path, header, runs, request)
     keys = [*request.factors, *filter(None, [request.block])]
@@ -142,6 +157,7 @@ def read(path: Path, request: TableRequest) -> Imported:
         *(() if request.run else row_checks.repeated_remarks(path, header, rows, request.block)),
         *_spelling_remarks(path, runs, request),
         *row_checks.value_remarks(path, rows, request.response_columns),
+        *row_checks.scale_remarks(rows, request.responses),
         *_direction_remarks(directions),
         *run_remarks,
     )
@@ -352,6 +368,42 @@ def _check_runs(path: Path, rows: pl.DataFrame, request: TableRequest) -> None:
             )
 
 
+def _check_no_summaries(path: Path, rows: pl.DataFrame, request: TableRequest) -> None:
+    """Raise UsageError if a level marks rows that summarise the runs of other levels."""
+    for name in request.factors:
+        counts = dict(rows[name].value_counts(sort=True).iter_rows())
+        for level, count in counts.items():
+            runs = SUMMARY_SUFFIX.fullmatch(level)
+            is_footer = count == 1 < max(counts.values()) and SUMMARY_ROW.fullmatch(level)
+            if is_footer or (runs and runs[1] in counts):
+                line = rows.filter(pl.col(name) == level)[LINE][0]
+                raise UsageError(
+                    f'{path}: line {line}: {name}: "{level}" looks like a summary of other rows. '
+                    "Delete such rows. If it is a level, rename it."
+                )
+
+
+def _check_comparable_numbers(
+    path: Path, header: Sequence[str], rows: pl.DataFrame, request: TableRequest
+) -> None:
+    """Raise UsageError if numbers have different units, or are totals of different counts."""
+    for name in header:
+        values = rows[name].unique(maintain_order=True).to_list()
+        has_role = name in {*request.factors, request.block}
+        if len(values) > 1 and not has_role and UNIT_COLUMN.fullmatch(name) and {*values} <= UNITS:
+            raise UsageError(
+                f"{path}: {name} has {listed(values)}, so the numbers have different units. Write "
+                f"them in one unit, or import the rows of one unit with --where {name}={values[0]}."
+            )
+    for name in request.response_columns:
+        divisor = TOTALS.get(name)
+        if divisor in header:
+            raise UsageError(
+                f"{path}: {name} is a total of {divisor}, which differs between rows. Add a column "
+                f"with {name} divided by {divisor}, and name it in --response."
+            )
+
+
 def _cause_of_no_level(row: Mapping[str, Any], request: TableRequest) -> str:
     """Return the probable cause of a row without a level, and the remedy, or ""."""
     unit = row[request.response_columns[0]]
@@ -528,16 +580,34 @@ def _with_positions(runs: pl.DataFrame) -> pl.DataFrame:
 def _levels(series: pl.Series) -> pl.Series:
     """Return the levels as numbers if all are numeric, so that they sort numerically.
 
-    Versions and names of digits, such as 1.10 and 007, remain texts if numbers would merge them.
+    Versions and names of digits, such as 1.10 and 007, remain texts if numbers would merge them,
+    and versions also if they look like versions.
     """
     texts = series.unique(maintain_order=True).to_list()
-    if any(map(_are_names, _same_numbers(texts))):
+    if _are_versions(series.name, texts) or any(map(_are_names, _same_numbers(texts))):
         return series
     for kind in (pl.Int64, pl.Float64):
         numbers = series.cast(kind, strict=False)
         if numbers.null_count() == 0 and numbers.is_finite().all():
             return numbers
     return series
+
+
+def _are_versions(name: str, texts: Sequence[str]) -> bool:
+    """Return whether levels are versions or names of commits, by the column or a final zero.
+
+    As numbers, 6.10 would become 6.1 and precede 6.6. Numbers with a final zero, such as 0.25 and
+    0.50, usually have equally many decimals.
+    """
+    if COMMIT_COLUMN.fullmatch(name):
+        return True
+    decimals = {text.partition(".")[2] for text in texts if "." in text}
+    if VERSION_COLUMN.fullmatch(name) and decimals:
+        return True
+    has_final_zero = any(
+        part.strip("0") and part.endswith("0") or part == "00" for part in decimals
+    )
+    return has_final_zero and len(set(map(len, decimals))) > 1
 
 
 def _same_numbers(texts: Sequence[str]) -> list[list[str]]:

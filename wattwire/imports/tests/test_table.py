@@ -137,7 +137,7 @@ CAUSES = {
     "preamble": ("Rate: 30\nHost: x\n\nlang,power\nc,1\nc,2\n", "line 4.*Line 4 looks like the h"),
     "comment": ("# host x\nlang,power\nc,1\nc,2\n", "line 1: found .# host x.*Delete comments"),
     "late comment": ("lang,power\nc,1\n# warm-up, b, c\nc,2\n", "line 3.*like a comment"),
-    "aligned": ("lang   power\nc      1\nc      2\n", "aligned with spaces"),
+    "aligned": ("lang   power\nc      1\nc      2\n", "separated by spaces"),
     "no header": (
         "c,1,1.5\nc,2,1.7\n",
         r"line 1: found numbers instead of names of columns \(c, 1, 1.5\)",
@@ -532,6 +532,58 @@ def test_rows_of_units_and_of_means_are_named(tmp_path) -> None:
         read(tmp_path, "lang,power\n,(W)\nc,1\nc,2\n")
     with pytest.raises(UsageError, match="line 4: lang: .* summary of others"):
         read(tmp_path, "lang,rep,power\nc,1,1\nc,2,2\n,Average,1.5\n")
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "factor", "words"),
+    [
+        ("lang,p", "a,1 a,2 b,1 b,2 Mean,1.5", "lang", 'line 6: lang: "Mean" looks like a summary'),
+        ("name,p", "x,1 x,2 x_stddev,0.7", "name", 'line 4: name: "x_stddev" looks like'),
+        ("lang,p,time_unit", "a,1,us a,2,us b,1,ms b,2,ms", "lang", "time_unit has us and ms, so"),
+        (
+            "lang,sample_measured_value,iteration_count",
+            "a,1,1 a,2,2 b,1,1 b,2,2",
+            "lang",
+            "total of iteration_count",
+        ),
+        ("lang,p", "1,a,1 2,a,2 3,b,1", "lang", "numbers of rows, as in tables of R"),
+        ("lang,,p,", "a,1,1,1 a,1,1,1", "lang", "2 columns have no name"),
+        ('"lang" "p"', '"1""a"1', "lang", "separated by spaces"),
+    ],
+)
+def test_rows_that_are_no_comparable_runs_are_refused(tmp_path, header, rows, factor, words):
+    text = "\n".join([header, *rows.split()])
+    response = next((name for name in header.split(",") if name.startswith("sample")), "p")
+    with pytest.raises(UsageError, match=re.escape(words)):
+        read(tmp_path, text, request(factor, responses=response))
+
+
+@pytest.mark.parametrize(
+    ("name", "texts", "levels"),
+    [
+        ("kernel", ("6.6", "6.12"), ["6.6", "6.12"]),
+        ("setup", ("6.6", "6.10"), ["6.6", "6.10"]),
+        ("commit", ("1e5", "100000"), ["1e5", "100000"]),
+        ("share", ("0.50", "0.25"), [0.25, 0.5]),
+        ("rate", ("1.0", "0.25"), [0.25, 1.0]),
+        ("kernel", ("5", "3"), [3, 5]),
+    ],
+)
+def test_versions_and_commits_stay_texts(tmp_path, name, texts, levels) -> None:
+    rows = "\n".join(f"{text},{at}" for at, text in enumerate(texts * 2))
+    imported = read(tmp_path, f"{name},p\n{rows}", request(name, responses="p:s"))
+    assert imported.study["factors"] == {name: levels}
+
+
+@pytest.mark.parametrize(
+    ("response", "first", "has_ratios"),
+    [("t:°C", 40, False), ("snr_db", 20, False), ("snr_db", -20, True), ("power:W", 20, True)],
+)
+def test_ratios_without_a_meaning_are_named(tmp_path, response, first, has_ratios) -> None:
+    name = response.partition(":")[0]
+    rows = [("a", first), ("a", 41), ("b", 60), ("b", 61)]
+    remarks = titles(tmp_path, f"lang,{name}", rows, request("lang", responses=response))
+    assert (f"Ratios of {name}" not in remarks) == has_ratios
 
 
 def campaign_of(folder, text: str, wanted: table.TableRequest):
