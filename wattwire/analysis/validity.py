@@ -25,6 +25,7 @@ from wattwire.model.validity import (
 from wattwire.model.verdict import Reason, Verdict, worst
 from wattwire.store import Campaign, Messages
 from wattwire.store.campaign import used_attempt
+from wattwire.store.journal import Journal
 
 
 def reasons_at(
@@ -61,6 +62,10 @@ class Rejudged:
     @property
     def plan(self) -> list[dict[str, Any]]:
         return self._campaign.plan
+
+    @property
+    def journal(self) -> Journal:
+        return self._campaign.journal
 
     @property
     def machine(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from wattwire.cli.verbs import compare
@@ -20,7 +21,7 @@ Found = tuple["Judged | None", "list[Checked]", bool]
 """The comparison, the limits, and whether variants could not be compared."""
 
 
-def of(campaign: Campaign, options: argparse.Namespace) -> Found:
+def of(campaign: Campaign) -> Found:
     """Return the comparison of the campaign's variants, and the study's limits.
 
     The comparison is None for a campaign without variants, or if `--only` selected one variant.
@@ -33,10 +34,10 @@ def of(campaign: Campaign, options: argparse.Namespace) -> Found:
         text = f"One variant was measured ({planned.pop()}), so there is nothing to compare."
         print(wrapped(text, columns(sys.stderr)), file=sys.stderr)
         return None, limits, True
-    from wattwire.analysis.comparing import compare_variants
+    from wattwire.analysis.comparing import Wanted, compare_variants
 
-    requested = compare.wanted_of(options)
-    return compare_variants(campaign, requested, compare.identity_of(campaign)), limits, False
+    # The study holds the options, so that this is the comparison of the page.
+    return compare_variants(campaign, Wanted()), limits, False
 
 
 def suspects(campaign: Campaign) -> list[str]:
@@ -66,14 +67,27 @@ def hand_out(outcome: Found, options: argparse.Namespace) -> int:
     if judged is None and not limits:
         for name in ("markdown", "junit"):
             if getattr(options, name):
-                raise UsageError(
+                text = (
                     f"--{name}: no variants were compared and the study has no limits, so there "
                     "is nothing to report"
                 )
+                if not is_incomparable:
+                    raise UsageError(text)
+                print(f"wattwire: {text}", file=sys.stderr)
         code = EXIT_OK
     else:
         code = compare.hand_out(judged, limits, options)
     return compare.unclear_code(options) if is_incomparable and code == EXIT_OK else code
+
+
+def without_verdict(lines: Sequence[str], outcome: Found) -> list[str]:
+    """Return the lines of a page without the verdict on the variants, which `hand_out` prints."""
+    judged, *_ = outcome
+    if judged is None:
+        return list(lines)
+    from wattwire.report.words.comparing import first_line  # noqa: PLC0415
+
+    return [text for line in lines if (text := line.replace(first_line(judged), "").strip())]
 
 
 def of_limits(campaign: Campaign | ImportedCampaign) -> int:

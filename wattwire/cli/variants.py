@@ -67,6 +67,8 @@ def applied(
     variants.
     """
     if not options.variants:
+        if document.get("variants"):
+            return _with_own_variants(document, options)
         _refuse_idle(document, options)
         return document
     if FACTOR in document.get("factors", {}):
@@ -83,9 +85,39 @@ def applied(
             f"--variant {options.variants[0]}: a comparison needs two variants; add another, "
             "such as --variant head=…"
         )
+    answers = {"baseline": {FACTOR: names[0]}, **_answers(document, options)}
+    left_out = [str(question.get("id") or "one") for question in document.get("question", [])]
+    note = (
+        f" A comparison skips the study's own questions ({', '.join(left_out)}); "
+        "--response names the compared responses."
+    )
+    comparison = _question(names, options.response or asked, note if left_out else "")
+    overlay = {"plan": {"primary": FACTOR}, "answers": answers, "question": [comparison]}
+    changed = merge({**document, "variants": tables}, overlay)
+    changed["factors"] = {FACTOR: names, **document.get("factors", {})}
+    return changed
+
+
+def _with_own_variants(document: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
+    """Return a study that defines its variants, with the options of their comparison.
+
+    The study holds them, so that the page, the exit code and a resumed run agree.
+    """
+    overlay: dict[str, Any] = {}
+    if answers := _answers(document, options):
+        overlay["answers"] = answers
+    if options.response:
+        own = [q for q in document.get("question", []) if q.get("factors") != [FACTOR]]
+        names = document.get("factors", {}).get(FACTOR) or list(document["variants"])
+        overlay["question"] = [*own, _question(names, options.response)]
+    return merge(document, overlay) if overlay else document
+
+
+def _answers(document: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
+    """Return the table `answers` of the options. Raises UsageError for invalid options."""
     for name in options.response:
         check_response(name, "--response")
-    answers: dict[str, Any] = {"baseline": {FACTOR: names[0]}}
+    answers: dict[str, Any] = {}
     if options.margin is not None:
         answers["margin"] = share(options.margin, "--margin")
     if options.confirm:
@@ -95,28 +127,17 @@ def applied(
                 "(plan.stop_width). Leave out --confirm, or add --set plan.stop_width=0."
             )
         answers["looks"] = LOOKS
-    left_out = [str(question.get("id") or "one") for question in document.get("question", [])]
-    note = (
-        f" A comparison skips the study's own questions ({', '.join(left_out)}); "
-        "--response names the compared responses."
-    )
-    comparison = {
-        "id": FACTOR,
-        "text": f"Does {' or '.join(names[1:])} cost more than {names[0]}?"
-        f"{note if left_out else ''}",
-        "factors": [FACTOR],
-        "responses": options.response or list(asked),
-    }
-    overlay = {"plan": {"primary": FACTOR}, "answers": answers, "question": [comparison]}
-    changed = merge({**document, "variants": tables}, overlay)
-    changed["factors"] = {FACTOR: names, **document.get("factors", {})}
-    return changed
+    return answers
+
+
+def _question(names: Sequence[str], responses: Sequence[str], note: str = "") -> dict[str, Any]:
+    """Return the question that compares the variants."""
+    text = f"Does {' or '.join(map(str, names[1:]))} cost more than {names[0]}?{note}"
+    return {"id": FACTOR, "text": text, "factors": [FACTOR], "responses": list(responses)}
 
 
 def _refuse_idle(document: dict[str, Any], options: argparse.Namespace) -> None:
     """Raise UsageError for options that need a comparison or limits if the study has none."""
-    if document.get("variants"):
-        return
     given = {"--confirm": options.confirm, "--margin": options.margin is not None}
     given["--response"] = bool(options.response)
     belongs = "needs a comparison. Add --variant NAME=WHAT twice"

@@ -16,6 +16,7 @@ from wattwire.model.flows import flow_parts
 from wattwire.model.questions import factors_without_question
 from wattwire.model.study import Study
 from wattwire.model.treatment import Treatment
+from wattwire.model.variants import FACTOR
 from wattwire.model.words import count, listed, plural
 
 CALL_US_MIN = 20.0
@@ -44,7 +45,9 @@ def cautions(study: Study, treatments: Sequence[Treatment], cpus: int = 0) -> li
 
 
 def _no_question(study: Study) -> list[str]:
-    if study.questions or all(len(levels) < 2 for levels in study.factors.values()):
+    # A page compares variants without a question, too.
+    varied = [name for name, levels in study.factors.items() if len(levels) > 1]
+    if study.questions or not varied or FACTOR in varied:
         return []
     return [
         "the study has no [[question]], so the page shows measurements without comparisons; "

@@ -16,7 +16,7 @@ from wattwire.analysis.carried import why_not as carried_why_not
 from wattwire.analysis.comparing.decision import MARGIN, Incomplete
 from wattwire.analysis.comparing.notes import MarginNote, MarginSource, SideNoise
 from wattwire.analysis.controls import noise_floor, pairs
-from wattwire.analysis.dataset import Evidence, all_levels
+from wattwire.analysis.dataset import CampaignReader, Evidence, all_levels
 from wattwire.analysis.responses import Response, resolve
 from wattwire.model import metrics
 from wattwire.model.cores import CORES, FREE
@@ -46,6 +46,12 @@ class Runs:
     levels: Mapping[str, Any]
     rows: tuple[int, ...]
     blocks: tuple[int, ...]
+
+
+def identity_of(reader: CampaignReader) -> dict[str, Any]:
+    """Return the identity of the campaign's cells and agent; {} for an imported campaign."""
+    journal = getattr(reader, "journal", None)
+    return (journal.get("identity") or {}) if journal is not None else {}
 
 
 def judges_variants(evidence: Evidence) -> bool:
@@ -130,8 +136,9 @@ def chosen_responses(
 ) -> list[Response]:
     """Return the responses to compare: the requested responses, or the measured `defaults`.
 
-    Raise UsageError if a requested response is missing on both sides or has no better direction, or
-    if no default was measured.
+    Another response of a study's question about its variants stays, even without a value. Raise
+    UsageError if a requested response is missing on both sides or has no better direction, or if no
+    default was measured.
     """
     available = sorted(set().union(*(_numeric_columns(side) for side in sides)))
     with_values = sorted(set().union(*(_with_values(side, available) for side in sides)))
@@ -153,7 +160,11 @@ def chosen_responses(
     responses = [resolve(name) for name in defaults]
     if any(side.usable.height == 0 for side in sides):
         return responses[:1]  # the item of this treatment reports too few runs
-    measured_responses = [r for r in responses if all(_positive(side, r) for side in sides)]
+    measured_responses = [
+        response
+        for response in responses
+        if response.column not in DEFAULTS or all(_positive(side, response) for side in sides)
+    ]
     if not measured_responses:
         raise UsageError(
             f"no default comparison: not every run has {' or '.join(defaults)}. Select responses "

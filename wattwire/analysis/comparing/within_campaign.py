@@ -18,6 +18,7 @@ from wattwire.analysis.comparing.common import (
     chosen_responses,
     constant,
     first_incomplete,
+    identity_of,
     margin_of,
     noise_of,
     outcomes_of,
@@ -88,19 +89,13 @@ class Pairing:
     head: Runs
 
 
-def compare_variants(
-    reader: CampaignReader, wanted: Wanted, identity: Mapping[str, Any] | None = None
-) -> Judged:
+def compare_variants(reader: CampaignReader, wanted: Wanted) -> Judged:
     """Compare the other variants of a campaign with the first variant; see `compare_inside`."""
-    return compare_inside(gather(reader), wanted, identity)
+    return compare_inside(gather(reader), wanted)
 
 
-def compare_inside(
-    evidence: Evidence, wanted: Wanted, identity: Mapping[str, Any] | None = None
-) -> Judged:
+def compare_inside(evidence: Evidence, wanted: Wanted) -> Judged:
     """Compare the other variants with the first variant, by treatment, paired by block.
-
-    `identity` is the journal's record of the builds of each variant's cells.
 
     Raise UsageError if the campaign has no variants, or if no treatment has two variants.
     """
@@ -159,7 +154,7 @@ def compare_inside(
         margin_note,
         shares_note([(evidence, all_runs)], shares, margin),
         *_notes(evidence, pairings, responses, looks),
-        *_unchanged_notes(evidence, base, heads, identity or {}),
+        *_unchanged_notes(evidence, base, heads),
     )
     return Judged(
         base, heads, tuple(items), margin, level, family, tests, Method.PAIRED_BLOCKS, notes
@@ -419,12 +414,11 @@ def _notes(
         yield ExcludedRuns(((None, evidence.excluded.height),))
 
 
-def _unchanged_notes(
-    evidence: Evidence, base: str, heads: Sequence[str], identity: Mapping[str, Any]
-) -> Iterator[Note]:
+def _unchanged_notes(evidence: Evidence, base: str, heads: Sequence[str]) -> Iterator[Note]:
     """Yield a note for each head that has the same builds and levels as the base."""
     if evidence.study.request is not None:
         return  # wattwire does not know the program behind a command
+    identity = identity_of(evidence.reader)
     levels = {name: variant.levels for name, variant in evidence.study.variants.items()}
     for head in heads:
         builds = [_builds(identity, name) for name in (base, head)]

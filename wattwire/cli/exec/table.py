@@ -118,7 +118,7 @@ def execute(options: argparse.Namespace) -> int:
             print(f"wattwire: no repeat has values. Data: {folder}", file=sys.stderr)
             return EXIT_INTERRUPTED if interrupted else EXIT_NOTHING_USABLE
         page = None if options.no_report else write_report(campaign)
-        outcome = exit_status.of(campaign, options) if options.variants else None
+        outcome = exit_status.of(campaign) if options.variants else None
     finally:
         campaign.close()
     _print(tables, folder, page, options)

@@ -16,6 +16,7 @@ from wattwire.cli.verbs import report as reporting
 from wattwire.cli.verbs import run as campaigns
 from wattwire.model.errors import EXIT_CANNOT_TELL, UsageError
 from wattwire.report.tests.test_comparing import SLOW, of_variants
+from wattwire.report.words import comparing as compare_words
 from wattwire.store import Campaign
 
 STUDY = """
@@ -67,14 +68,16 @@ def test_a_run_of_one_variant_compares_nothing_and_states_it(tmp_path, capsys):
     campaign = of_variants(tmp_path / "c")
     rows = [{**run, "treatment": {**run["treatment"], "variant": "head"}} for run in campaign.plan]
     (campaign.path / "plan.json").write_text(json.dumps(rows))
-    assert exit_status.of(campaign, outputs()) == (None, [], True)
+    assert exit_status.of(campaign) == (None, [], True)
     assert "(head)" in capsys.readouterr().err
     assert exit_status.hand_out((None, [], False), outputs()) == 0
     unset = outputs(cannot_tell=None)
     assert exit_status.hand_out((None, [], True), unset) == EXIT_CANNOT_TELL
     assert exit_status.hand_out((None, [], True), outputs(cannot_tell="pass")) == 0
+    assert exit_status.hand_out((None, [], True), outputs(cannot_tell=None, junit="x.xml")) == 5
+    assert "--junit: no variants were compared" in capsys.readouterr().err
     with pytest.raises(UsageError, match="--junit: no variants were compared"):
-        exit_status.hand_out((None, [], True), outputs(junit="x.xml"))
+        exit_status.hand_out((None, [], False), outputs(junit="x.xml"))
 
 
 def test_a_report_prints_the_answer_of_its_page(tmp_path, monkeypatch, capsys):
@@ -98,3 +101,13 @@ def test_a_run_without_a_page_has_the_same_answer(tmp_path):
     lines, numbers = campaigns._answered(made)  # noqa: SLF001
     assert lines[0] and lines[0] in reporting.answer_of(page)[0]
     assert numbers["contrasts"] == reporting.numbers_of(page)["contrasts"]
+
+
+def test_the_verdict_on_variants_is_the_pages_and_is_printed_once(tmp_path):
+    made = of_variants(tmp_path / "c")
+    lines, _ = campaigns._answered(made)  # noqa: SLF001
+    outcome = exit_status.of(made)
+    verdict = compare_words.first_line(outcome[0])
+    assert verdict in lines[0]
+    assert verdict not in " ".join(exit_status.without_verdict(lines, outcome))
+    assert exit_status.without_verdict(lines, (None, [], False)) == list(lines)

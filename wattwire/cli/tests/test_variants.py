@@ -88,7 +88,13 @@ def test_a_study_with_limits_or_variants_has_a_use_for_the_options(monkeypatch):
     monkeypatch.setitem(DOCUMENT, "limit", [{"response": "lost", "max": 0}])
     assert applied(junit="out.xml") is DOCUMENT
     monkeypatch.setitem(DOCUMENT, "variants", {"base": {}, "head": {}})
-    assert applied(margin="5%", response=["lost"]) is DOCUMENT
+    monkeypatch.setitem(DOCUMENT, "factors", {"variant": ["base", "head"]})
+    assert applied() is DOCUMENT
+    changed = applied(margin="5%", response=["lost"], confirm=True)
+    assert changed["answers"] == {"margin": 0.05, "looks": 2}, "the page has the gate's margin"
+    assert [(q["factors"], q["responses"]) for q in changed["question"]] == [
+        (["pattern"], ["lost"]), (["variant"], ["lost"])
+    ]  # fmt: skip
 
 
 def test_two_ways_of_looking_are_not_mixed(monkeypatch):

@@ -147,9 +147,10 @@ def opened(path: Path) -> Iterator[AnyCampaign]:
 
 def _judged(campaigns: Sequence[AnyCampaign], requested: Any) -> Judged:
     from wattwire.analysis.comparing import Source, compare_two, compare_variants
+    from wattwire.analysis.comparing.common import identity_of  # noqa: PLC0415
 
     if len(campaigns) == 1:
-        return compare_variants(campaigns[0], requested, identity_of(campaigns[0]))
+        return compare_variants(campaigns[0], requested)
     names = [campaign.path.resolve().name for campaign in campaigns]
     if names[0] == names[1]:
         names = [str(campaign.path) for campaign in campaigns]
@@ -160,14 +161,6 @@ def _judged(campaigns: Sequence[AnyCampaign], requested: Any) -> Judged:
         for name, campaign in zip(names, campaigns, strict=True)
     ]
     return compare_two(sources[0], sources[1], requested)
-
-
-def identity_of(campaign: AnyCampaign) -> dict[str, Any]:
-    """Return the identity of the campaign's cells and agent.
-
-    The result is empty for an imported campaign.
-    """
-    return (campaign.journal.get("identity") or {}) if isinstance(campaign, Campaign) else {}
 
 
 def limits_of(campaign: AnyCampaign) -> list[Checked]:

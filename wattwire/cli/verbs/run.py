@@ -204,14 +204,15 @@ def _resumed(options: argparse.Namespace, catalog: Catalog, progress: Any) -> Ca
     if options.study:
         _, _, document = _loaded(options, catalog, options.preset)
     elif any((options.preset, options.changes, options.only, options.warmup, options.variants,
-              options.confirm, options.look, options.rig)):  # fmt: skip
+              options.confirm, options.look, options.rig, options.response,
+              options.margin)):  # fmt: skip
         look = (
             ". Resume without --look; this command then accepts the stored runs: wattwire report "
             f"{shlex.quote(options.resume)} --validity look=true"
         )
         raise UsageError(
             "--resume uses the frozen study: --preset, --set, --rig, --only, --warmup, --variant, "
-            "--confirm and --look are allowed only for a new campaign"
+            "--confirm, --response, --margin and --look are allowed only for a new campaign"
             + (look if options.look else "")
         )
     runner = CampaignRunner(Campaign(Path(options.resume)), catalog, progress)
@@ -230,7 +231,9 @@ def _close(path: Path, options: argparse.Namespace, progress: Any) -> int:
     page = None if options.no_report else write_report(path)
     try:
         lines, numbers = (answer_of(page), numbers_of(page)) if page else _answered(campaign)
-        outcome = exit_status.of(campaign, options)
+        outcome = exit_status.of(campaign)
+        if not options.json:
+            lines = exit_status.without_verdict(lines, outcome)
         remedy = _remedy(campaign, rows)
     finally:
         campaign.close()

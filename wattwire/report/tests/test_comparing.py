@@ -443,7 +443,8 @@ def test_a_head_that_is_the_base_again_is_told(tmp_path):
 
     def said(**cells: str) -> bool:
         identity = {key.replace("_", ": ").replace("C", "cell "): of for key, of in cells.items()}
-        compared = comparing.compare_variants(campaign, Wanted(), identity)
+        campaign.journal.set("identity", identity)
+        compared = comparing.compare_variants(campaign, Wanted())
         is_unchanged = UnchangedHead(SLOW, FAST) in compared.notes
         assert is_unchanged == (
             f"{SLOW} and {FAST} have the same cells" in " ".join(notes(compared))
@@ -785,6 +786,16 @@ def test_a_count_that_is_zero_on_one_side_has_a_difference_and_a_verdict(
     item = next(item for item in found.items if item.values)
     assert item.values == (base, head)
     assert f"a difference of {words.number(head - base)}" in result_of(item)
+
+
+def test_a_requested_response_stays_without_values_and_default_costs_do_not(tmp_path):
+    def asked(study: dict[str, Any]) -> None:
+        study["question"][0]["responses"] = ["value.errors", "system_calls_per_message"]
+
+    campaign = rewritten(of_variants(tmp_path / "c"), "study.json", asked)
+    found = comparing.compare_variants(campaign, Wanted())
+    assert verdicts(found, "value.errors") == {UNCLEAR}
+    assert verdicts(found, "system_calls_per_message") == set()
 
 
 def test_a_rate_that_falls_to_zero_is_worse(tmp_path):
