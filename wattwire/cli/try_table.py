@@ -29,7 +29,7 @@ from wattwire.analysis.latency import all_series
 from wattwire.analysis.responses import CPU, LATENCY_P50
 from wattwire.cli import answer_table
 from wattwire.model import words
-from wattwire.model.derived import FloatArray, after_warmup, column
+from wattwire.model.derived import FloatArray, after_warmup, column, due_after_warmup
 from wattwire.report.tables import due_time, placements, rates, steady_state
 from wattwire.report.words import concurrency, guarantees
 from wattwire.report.words.answers import all_ended, headline, sentence_of_all
@@ -63,6 +63,9 @@ class Line:
     ratio: Result | None
     per_s: float
     loss_share: float
+    """Share of the sent messages."""
+    unsent_share: float
+    """Share of the due messages that were never sent."""
     failed_share: float
     cpu_us: float
     outcomes: tuple[str, ...]
@@ -138,6 +141,7 @@ class Comparison:
                     "ratio_to_baseline": _plain(ratio),
                     "delivered_per_s": _finite(row.per_s),
                     "loss_share": _finite(row.loss_share),
+                    "unsent_share": _finite(row.unsent_share),
                     "failed_share": _finite(row.failed_share),
                     "cpu_us_per_message": _finite(row.cpu_us),
                     "outcomes": list(row.outcomes),
@@ -241,7 +245,7 @@ def _line(
         return None
     latency = column(frame, LATENCY_P50.column)
     known = latency[latency == latency]
-    expected = after_warmup(frame, "expected").sum()
+    expected, due = after_warmup(frame, "expected").sum(), due_after_warmup(frame).sum()
     cpu = column(frame, CPU.column)
     too_few = carried.why_not(frame, LATENCY_P50.column)
     interval = too_few or (stats.geometric_mean(known, CONFIDENCE) if len(known) else PENDING)
@@ -258,6 +262,7 @@ def _line(
         None,
         rates.delivered_per_s(frame) or math.nan,
         float(after_warmup(frame, "lost").sum() / expected) if expected else math.nan,
+        float(np.nan_to_num(after_warmup(frame, "unsent")).sum() / due) if due else math.nan,
         float(after_warmup(frame, "failed").sum() / expected) if expected else math.nan,
         _geometric(cpu[cpu > 0]),
         tuple(sorted(set(frame["outcome"].to_list()) - {"completed"})),
@@ -358,6 +363,10 @@ def _table(heading: str, rows: Sequence[Line], baseline: Any, per_s: str) -> lis
     if any(math.isfinite(row.per_s) for row in rows):  # a column would exceed 80 columns
         by_row = ", ".join(f"{row.title} {words.number(row.per_s)}" for row in rows)
         lines += _wrap(f"  {per_s}: {by_row}")
+    unsent = [row for row in rows if row.unsent_share > 0]
+    if unsent:
+        by_row = ", ".join(f"{row.title} {words.percent(row.unsent_share)}" for row in unsent)
+        lines += _wrap(f"  lost is a share of the sent messages; due but never sent: {by_row}")
     return [*lines, ""]
 
 

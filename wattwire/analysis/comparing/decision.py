@@ -22,7 +22,7 @@ SHARE_MARGIN = 0.01
 Estimate = stats.Interval | stats.TooFew | stats.NotComputable
 NO_RATIO = stats.NotComputable("a share, not a ratio")
 NOT_FINITE = stats.NotComputable("the estimate or a limit of its interval is no finite number")
-FROM_ZERO = stats.NotComputable("0 in all runs of one side, so there is no ratio")
+FROM_ZERO = stats.NotComputable("0 in at least one run, so there is no ratio")
 
 
 class Method(Enum):
@@ -110,7 +110,7 @@ class Item:
     """Means of base and head if the response is a share, which has a difference and no ratio."""
     difference: Estimate | None = None
     values: tuple[float, float] | None = None
-    """Means of base and head if one of them is 0 in all runs, which has no ratio either."""
+    """Means of base and head if the response is 0 in a run, which has no ratio either."""
 
     @property
     def unremarkable(self) -> bool:
@@ -223,7 +223,7 @@ def judged(item: Item, margin: float) -> Item:
     """
     flip = item.response.more_is_better
     if item.values is not None:
-        return _judged_from_zero(item)
+        return _judged_from_zero(item, margin * item.values[0])
     if item.exact is not None and (math.isinf(item.exact) or not item.exact > 0):
         return replace(item, verdict=UNCLEAR, exact=None, ratio=NOT_FINITE, why=NOT_FINITE)
     if item.exact is not None:
@@ -248,10 +248,10 @@ def judged(item: Item, margin: float) -> Item:
     return replace(item, verdict=WORSE)
 
 
-def _judged_from_zero(item: Item) -> Item:
-    """Return the item with its verdict: worse if the whole interval of the difference is harmful.
+def _judged_from_zero(item: Item, allowed: float) -> Item:
+    """Return the item with its verdict: worse if the whole interval is above the allowed harm.
 
-    A relative margin of 0 is 0.
+    `allowed` is the margin of the base's mean, so it is 0 for a base of 0.
     """
     difference = item.difference
     if not isinstance(difference, stats.Interval):
@@ -261,9 +261,9 @@ def _judged_from_zero(item: Item) -> Item:
     low, high = difference.low, difference.high
     if item.response.more_is_better:
         low, high = -high, -low
-    if high <= 0:
+    if high <= allowed:
         return replace(item, verdict=NOT_WORSE)
-    if low > 0:
+    if low > allowed:
         return replace(item, verdict=WORSE)
     return replace(item, verdict=UNCLEAR, why=Cause.INCLUDES_MARGIN)
 

@@ -58,6 +58,7 @@ class NoiseNote:
 
     response: Response
     sides: tuple[SideNoise, ...]
+    imported: bool = False
 
 
 @dataclass(frozen=True)

@@ -373,7 +373,9 @@ def _notes(
     yield _occasions(base, head)
     for response in responses:
         yield NoiseNote(
-            response, tuple(side_noise(name, side, response) for name, side in named_sides)
+            response,
+            tuple(side_noise(name, side, response) for name, side in named_sides),
+            all(side.imported for side in sides),
         )
     yield _changes(base, head)
     yield from _unmatched(base, head, sides, tables)

@@ -89,10 +89,10 @@ def _without_scatter(first: FloatArray, second: FloatArray, level: float) -> sta
 
 
 def from_zero(base: FloatArray, head: FloatArray) -> bool:
-    """Return whether one side is 0 in all runs and the other has finite counts or amounts."""
+    """Return whether a run has 0 and all values are finite counts or amounts."""
     values = np.concatenate([base, head])
     is_amount = bool((np.isfinite(values) & (values >= 0)).all())
-    return bool(base.size and head.size) and is_amount and not (base.any() and head.any())
+    return bool(base.size and head.size) and is_amount and not values.all()
 
 
 def means(base: FloatArray, head: FloatArray) -> tuple[float, float]:

@@ -10,11 +10,12 @@ import pytest
 
 from wattwire import stats
 from wattwire.analysis.contrasts import answer_all
-from wattwire.analysis.dataset import gather
+from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.interactions import by_level
 from wattwire.cli.try_table import compare
 from wattwire.model.stored_study import stored_study
 from wattwire.report.tests.phrase_search import only, phrases_in
+from wattwire.report.words import missing_values
 from wattwire.report.words.answers import few_degrees, headline
 
 DRIFT = (1.0, 1.1, 0.9, 1.05, 0.97)
@@ -225,6 +226,15 @@ def test_loss_is_told_and_half_a_runs_loss_leaves_no_median():
     assert "∞" in "\n".join(gone.lines())
 
 
+def test_messages_that_were_never_sent_stand_next_to_the_share_of_the_sent():
+    made = Made({("a", 64): 10.0, ("b", 64): 20.0})
+    for row in made.rows:
+        row |= {"unsent": 25.0 if row["factor.cell"] == "b" else 0.0}
+    told = "\n".join(compare(made).lines())
+    assert "lost is a share of the sent messages; due but never sent: b 20 %" in told
+    assert "never sent" not in "\n".join(compare(Made({("a", 64): 1.0, ("b", 64): 2.0})).lines())
+
+
 def test_what_the_warm_up_lost_is_in_no_share():
     made = Made({("a", 64): 10.0, ("b", 64): 20.0}, lost=20)
     for row in made.rows:
@@ -286,11 +296,13 @@ def test_as_json_it_has_numbers_and_reasons():
     assert few["rows"][1]["ratio_to_baseline"].startswith("there are only")
 
 
-def test_two_blocks_have_no_number_in_the_headline_and_the_table_says_how_little_they_tell():
+def test_two_blocks_have_no_number_in_the_headline_and_the_table_says_how_little_they_tell(
+    monkeypatch,
+):
     two, three = (Made({("a", 64): 30.0, ("b", 64): 10.0}, blocks=blocks) for blocks in (2, 3))
     evidence, enough = gather(shaken(two)), gather(shaken(three))
     # Quantile of Student's t at 95 %: 12.7 for one degree of freedom, 2.78 for four.
-    warning = few_degrees(answer_all(evidence)).values
+    warning = few_degrees(evidence, answer_all(evidence)).values
     assert (warning["blocks"], warning["degrees"], warning["enough"]) == (2, 1, 4)
     assert warning["few_limit"] == pytest.approx(12.7, rel=0.01)
     assert warning["enough_limit"] == pytest.approx(2.78, rel=0.01)
@@ -298,7 +310,11 @@ def test_two_blocks_have_no_number_in_the_headline_and_the_table_says_how_little
     values = only(first, "answer.too_few_to_tell").values
     assert (values["blocks"], values["degrees"]) == (2, 1)
     assert "times" not in first and phrases_in(first, "answer.ratio") == []
-    assert few_degrees(answer_all(enough)) == ""
+    assert first.endswith("Measure more blocks.")
+    monkeypatch.setattr(Evidence, "imported", True)
+    assert headline(evidence, answer_all(evidence)).endswith("Import more repetitions.")
+    monkeypatch.undo()
+    assert few_degrees(enough, answer_all(enough)) == ""
     assert phrases_in(headline(enough, answer_all(enough)), "answer.too_few_to_tell") == []
 
 
@@ -312,3 +328,19 @@ def test_a_trial_whose_nodes_all_died_before_ready_has_no_usable_run():
     assert compared.usable == 0
     text = only(compared.answer, "answer.all_ended_because").values
     assert text["which"].values == {"runs": 5} and text["when"].key == "answer.before_ready"
+
+
+def test_a_contrast_over_fewer_combinations_than_others_names_what_it_lacks():
+    cells = {(cell, size): 10.0 * (1 + "abc".index(cell)) for cell in "abc" for size in (1, 2, 3)}
+    evidence = gather(shaken(Made(cells)))
+    assert missing_values.sentences(evidence, answer_all(evidence)) == []
+    del cells["c", 3]
+    evidence = gather(shaken(Made(cells)))
+    answers = answer_all(evidence)
+    strata = {answer.level: answer.result.strata for answer in answers.items}
+    assert strata[3] == 2, "the sizes are compared over fewer cells, too"
+    texts = missing_values.sentences(evidence, answers)
+    (text,) = (text for text in texts if text.startswith("c against a in"))
+    assert (text.values["own"], text.values["all"]) == (strata["c"], strata["b"]) == (2, 3)
+    assert all("c against a in" in contrast for contrast in text.values["contrasts"])
+    assert list(text.values["missing"]) == [evidence.title("payload_bytes", 3)]

@@ -165,7 +165,7 @@ def section(
     stop_sentence = stopping.sentence(evidence)
     if stop_sentence:
         part.parts.append(Text(stop_sentence))
-    degrees_warning = few_degrees(answers)
+    degrees_warning = few_degrees(evidence, answers)
     if degrees_warning:
         part.parts.append(Text(degrees_warning, "warning"))
     part.parts += [Text(text, "warning") for text in _substituted_baselines(evidence, answers)]

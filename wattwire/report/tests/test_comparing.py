@@ -798,6 +798,19 @@ def test_a_requested_response_stays_without_values_and_default_costs_do_not(tmp_
     assert verdicts(found, "system_calls_per_message") == set()
 
 
+@pytest.mark.parametrize(("head", "verdict"), [(7.0, WORSE), (0.0, NOT_WORSE)])
+def test_a_count_that_is_zero_in_some_runs_has_a_difference(tmp_path, head, verdict):
+    campaign = of_variants(tmp_path / "c")
+    for path in campaign.path.glob("runs/*/summary.json"):
+        row = row_of(path)
+        some = float(row["block"].item() == 1)
+        errors = some if row["factor.variant"].item() == FAST else some + head
+        row.with_columns(pl.lit(errors).alias("value.errors")).pipe(put_row, path)
+    found = comparing.compare_variants(Campaign(campaign.path), Wanted(("value.errors",)))
+    item = next(item for item in found.items if item.values)
+    assert item.verdict == verdict and "a difference of" in result_of(item)
+
+
 def test_a_rate_that_falls_to_zero_is_worse(tmp_path):
     base, head = (
         changed(made(tmp_path / name, 1), **{"value.calls_per_s": number})

@@ -84,9 +84,11 @@ PHRASES = Phrases(
             "{degrees:plural degree} of freedom for the error. An interval extends "
             "{few_limit:number} standard errors to each side of the estimate, compared with "
             "{enough_limit:number} for {enough} degrees of freedom, and the standard error itself "
-            "is imprecise. Only a very large difference can be detected. Measure more blocks to "
-            "detect smaller differences."
+            "is imprecise. Only a very large difference can be detected. {advice} to detect "
+            "smaller differences."
         ),
+        "more_blocks": "Measure more blocks",
+        "more_repetitions": "Import more repetitions",
         # The first sentence of the page, and the sentences before and after it.
         "incomplete": ("Incomplete: the campaign has {tried} of {runs} runs of the design so far."),
         # Without a decision, the sentence has no number, which a reader would take for one.
@@ -108,7 +110,7 @@ PHRASES = Phrases(
         "too_few_to_tell": (
             "Too few repetitions to tell whether {level} and {baseline} differ in {response}: "
             "{blocks:plural block leaves/blocks leave} {degrees:plural degree} of freedom for the "
-            "error. Measure more blocks."
+            "error. {advice}."
         ),
         # Sentences in place of an answer.
         "all_ended": "{which} {outcomes} {when}.",
@@ -359,7 +361,11 @@ def _basis(result: stats.Ratio | stats.Difference) -> Phrase:
     return PHRASES("blocks_and_runs", blocks=blocks, runs=result.run_count)
 
 
-def few_degrees(answers: Answers) -> Phrase:
+def _advice(evidence: Evidence) -> Phrase:
+    return PHRASES("more_repetitions" if evidence.imported else "more_blocks")
+
+
+def few_degrees(evidence: Evidence, answers: Answers) -> Phrase:
     """Return a warning if the error has few degrees of freedom, otherwise ""."""
     intervals = [item.interval for item in (*answers.computed(), *answers.differences())]
     few = [interval for interval in intervals if has_few_degrees(interval.degrees)]
@@ -376,6 +382,7 @@ def few_degrees(answers: Answers) -> Phrase:
         few_limit=float(few_limit),
         enough=ENOUGH_DEGREES,
         enough_limit=float(enough_limit),
+        advice=_advice(evidence),
     )
 
 
@@ -516,6 +523,7 @@ def _too_few_to_tell(evidence: Evidence, answers: Answers, first: Answer) -> Phr
         response=first.response.title,
         blocks=answers.block_count,
         degrees=max(1, int(first.interval.degrees or 0)),
+        advice=_advice(evidence),
     )
 
 

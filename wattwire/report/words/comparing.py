@@ -106,8 +106,10 @@ PHRASES = Phrases(
         # Changes that the comparison detects.
         "detectable": (
             "Detectable changes, given the margin of {margin:margin} and the widths of the "
-            "intervals: {changes:listed}. More blocks detect smaller changes."
+            "intervals: {changes:listed}. More {sample} detect smaller changes."
         ),
+        "blocks": "blocks",
+        "runs": "runs",
         "no_change": "no change of {response}",
         "increase": ("an increase of {response} by at least {change:number 2} {unit}{range}"),
         "decrease": ("a decrease of {response} by at least {change:number 2} {unit}{range}"),
@@ -243,7 +245,7 @@ def result_of(item: Item) -> Phrase:
 
 
 def _values(item: Item, base: float, head: float) -> Phrase:
-    """Return both means and their difference, of a response that is 0 on one side."""
+    """Return both means and their difference, of a response that is 0 in a run."""
     difference, unit = item.difference, f" {item.response.unit}" if item.response.unit else ""
     if not isinstance(difference, stats.Interval):
         change = why(item) or PHRASES("reason", reason=difference)
@@ -329,7 +331,8 @@ def detectable(judged: Judged) -> Phrase:
     changes = [_change(response, shares) for response, shares in judged.detectable().items()]
     if not changes or judged.nothing_usable:
         return Phrase()
-    return PHRASES("detectable", changes=changes, margin=judged.margin)
+    sample = PHRASES("blocks" if judged.method is Method.PAIRED_BLOCKS else "runs")
+    return PHRASES("detectable", changes=changes, margin=judged.margin, sample=sample)
 
 
 def _change(response: Response, shares: Sequence[float | None]) -> Phrase:

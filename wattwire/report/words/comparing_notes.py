@@ -105,6 +105,9 @@ PHRASES = Phrases(
             "The noise floor of {response} is unknown, because neither campaign has control "
             "runs (plan.controls)."
         ),
+        "noise_unknown_imported": (
+            "The noise floor of {response} is unknown, because imported data have no control runs."
+        ),
         "noise_both": (
             "Noise floor of {response} (far end of the interval of the ratio between two labels of "
             "one treatment): {sides}. No effect of {noise:percent} or less is claimed."
@@ -214,7 +217,10 @@ def _noise_of_variants(note: NoiseNote) -> Phrase:
 def _noise_of_two(note: NoiseNote) -> Phrase:
     floors = [side.floor for side in note.sides if side.floor is not None]
     if not floors:
-        return PHRASES("noise_unknown_both", response=note.response.title)
+        title = note.response.title
+        if note.imported:
+            return PHRASES("noise_unknown_imported", response=title)
+        return PHRASES("noise_unknown_both", response=title)
     return PHRASES(
         "noise_both",
         response=note.response.title,
