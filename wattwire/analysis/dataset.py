@@ -231,7 +231,14 @@ class Evidence:
     def treatment_title(self, treatment: Mapping[str, Any], without: Sequence[str] = ()) -> str:
         """Return the names of the treatment's varied levels, in the study's order of factors."""
         kept = [name for name in self.varied if name not in without and name in treatment]
-        return ", ".join([self.title(name, treatment[name]) for name in kept])
+        return ", ".join([self.title_of_word(name, treatment[name]) for name in kept])
+
+    def title_of_word(self, factor: str, level: Any) -> str:
+        """Return the display name of a level or of its word: "2 clients", not "2"."""
+        planned = self.factors.get(factor, ()) if isinstance(level, str) else ()
+        return self.title(
+            factor, next((known for known in planned if self.word(factor, known) == level), level)
+        )
 
 
 def _kind_of(level: Any) -> str:

@@ -96,8 +96,8 @@ def _figure(evidence: Evidence) -> Figure | None:
     points: list[dict[str, Any]] = []
     infinite = False
     for key, frame in by_treatment(evidence, evidence.usable).items():
-        titles = map(evidence.title, evidence.varied, key)
-        treatment = ", ".join(titles) or evidence.study.heading
+        levels = dict(zip(evidence.varied, key, strict=True))
+        treatment = evidence.treatment_title(levels) or evidence.study.heading
         for flow in evidence.study.flows:
             values = column(frame, f"{QUANTILES[0]}.flow.{flow.name}").tolist()
             infinite |= math.inf in values

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wattwire.analysis.carried import too_few
-from wattwire.analysis.dataset import Evidence, gather
+from wattwire.analysis.dataset import Evidence, all_levels, by_treatment, gather
 from wattwire.report.figures import finish, overview
 from wattwire.report.html.columnar_json import packed, packed_charts, script_json
 from wattwire.report.parts import Column, Figure, Fold, Table
@@ -60,6 +60,13 @@ def test_every_run_of_the_design_stands_there_once_with_its_levels_and_numbers(e
                 assert row[f"r{at}"] is None
             else:
                 assert row[f"r{at}"] == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_treatment_has_the_same_title_by_its_levels_and_by_their_words(evidence) -> None:
+    for key, frame in by_treatment(evidence, evidence.usable).items():
+        title = evidence.treatment_title(dict(zip(evidence.varied, key, strict=True)))
+        assert title == evidence.treatment_title(all_levels(evidence.runs[frame["run"][0]]))
+        assert " client" in title
 
 
 def test_responses_asked_for_come_first_and_carry_their_unit(evidence) -> None:

@@ -179,6 +179,10 @@ def test_each_condition_has_its_own_best_alternative():
     leaders = phrases_in(sentence, "flow_headline.leader")
     assert [one.values["leader"] for one in leaders] == ["fast", "slow", "fast"]
     assert only(sentence, "flow_headline.more").values == {"more": 1}
+    first = choices(found, answer_all(found))[:1]
+    assert phrases_in(flow_headline.sentence(found, first, Phrase()), "flow_headline.others") == []
+    several = flow_headline.sentence(found, [*first, *first, *first], Phrase())
+    assert only(several, "flow_headline.others").values == {"others": 2}
 
 
 @pytest.mark.parametrize(

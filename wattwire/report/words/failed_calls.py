@@ -57,8 +57,7 @@ def _treatments(
         count, due = column(frame, name), np.nansum(column(frame, "expected"))
         due += np.nansum(column(frame, "unsent"))
         if np.nansum(count) > share_min * due:
-            levels = zip(evidence.varied, key, strict=True)
-            title = ", ".join(evidence.title(factor, level) for factor, level in levels)
+            title = evidence.treatment_title(dict(zip(evidence.varied, key, strict=True)))
             treatments.append(
                 PHRASES(
                     "treatment_failed",

@@ -28,11 +28,12 @@ PHRASES = Phrases(
         "in_some": " in {lossy} of {treatments:plural treatment}",
         "everywhere": (
             "{leader} had the {extreme} observed {response} in each of "
-            "{conditions:plural condition} ({lowest:number} to {highest:number}{unit})."
+            "{conditions:plural condition} ({lowest:number} to {highest:number}{unit}){others}."
         ),
-        "by_condition": "{extreme:capital} observed {response}: {leaders:listed}{more}.",
+        "by_condition": "{extreme:capital} observed {response}: {leaders:listed}{more}{others}.",
         "leader": "{leader} at {condition} ({value:number}{unit})",
         "more": "; {more:plural more condition}",
+        "others": "; “Answers” ranks {others:plural other response}",
         "growth": "{growth:capital}.",
         "lowest": "lowest",
         "highest": "highest",
@@ -120,7 +121,7 @@ def _where(evidence: Evidence, lossy: Sequence[FlowResult], own: Sequence[FlowRe
         levels = {item.treatment[index] for item in lossy}
         if len(levels) == 1 and levels != {item.treatment[index] for item in own}:
             (level,) = levels
-            shared.append(evidence.title(factor, level))
+            shared.append(evidence.title_of_word(factor, level))
             others = [item for item in others if item.treatment[index] == level]
     at = PHRASES("at", conditions=shared) if shared else Phrase()
     if len(lossy) == len(others):
@@ -137,12 +138,13 @@ def sentence(evidence: Evidence, choices: Sequence[Choice], growth: Phrase) -> P
     ranked = [choice for choice in choices if choice.placed]
     if not ranked:
         return Phrase()
-    texts = [_by_condition(evidence, ranked[0])]
+    others = PHRASES("others", others=len(ranked) - 1) if len(ranked) > 1 else ""
+    texts = [_by_condition(evidence, ranked[0], others)]
     texts += [PHRASES("growth", growth=growth)] if growth else []
     return joined(texts)
 
 
-def _by_condition(evidence: Evidence, choice: Choice) -> Phrase:
+def _by_condition(evidence: Evidence, choice: Choice, others: Phrase | str) -> Phrase:
     response, best = choice.response, {}
     for condition, means in _means(evidence, choice).items():
         pick = max if response.more_is_better else min
@@ -162,6 +164,7 @@ def _by_condition(evidence: Evidence, choice: Choice) -> Phrase:
             lowest=min(values),
             highest=max(values),
             unit=unit,
+            others=others,
         )
     named = [
         PHRASES("leader", leader=leader, condition=condition, value=value, unit=unit)
@@ -174,6 +177,7 @@ def _by_condition(evidence: Evidence, choice: Choice) -> Phrase:
         response=response.title,
         leaders=named,
         more=PHRASES("more", more=more) if more > 0 else "",
+        others=others,
     )
 
 
@@ -192,7 +196,7 @@ def _means(evidence: Evidence, choice: Choice) -> dict[str, dict[str, float]]:
             continue
         titles: tuple[list[str], list[str]] = ([], [])
         for factor, level in zip(evidence.varied, key, strict=True):
-            titles[factor in alternatives].append(evidence.title(factor, level))
+            titles[factor in alternatives].append(evidence.title_of_word(factor, level))
         mean = math.exp(float(np.mean(np.log(values))))
         means.setdefault(", ".join(titles[0]), {})[" ".join(titles[1])] = mean
     return means
