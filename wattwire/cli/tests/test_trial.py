@@ -9,10 +9,12 @@ import pytest
 from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import tomllib
 from wattwire.cli.main import main, parser
+from wattwire.cli.verbs import try_cmd
 from wattwire.cli.verbs.try_cmd import document_of, to_toml
 from wattwire.design import expand
 from wattwire.model.errors import EXIT_USAGE, UsageError
 from wattwire.model.study import parse_study
+from wattwire.rig import Builder
 
 CELLS = ["loopback/cpp", "loopback/python"]
 
@@ -145,6 +147,18 @@ def test_a_rate_that_no_study_allows_is_refused_before_anything_is_built(
     assert main(["try", *CELLS, "--rate", "-5"]) == 2
     assert "rate_hz: found -5.0" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_cell_that_cannot_be_built_here_is_skipped_before_the_runs_are_counted(monkeypatch):
+    builders = []
+
+    def seen(study, catalog, builder):
+        builders.append(builder)
+        raise UsageError("seen")
+
+    monkeypatch.setattr(try_cmd, "prepare", seen)
+    assert main(["try", *CELLS]) == EXIT_USAGE
+    assert [isinstance(builder, Builder) for builder in builders] == [True]
 
 
 def test_a_rig_is_refused_with_the_commands_that_use_it(capsys):

@@ -132,7 +132,9 @@ def try_cells(options: argparse.Namespace) -> int:
     cells = catalog.cells_like(options.cells)
     document = document_of(options, cells)
     study = parse_study(NAME, document, f"wattwire {NAME}")
-    prepared = prepare(study, catalog, None)
+    with agent_here() as agent:
+        # The environment of a middleware may state that a cell cannot be built here.
+        prepared = prepare(study, catalog, Builder(agent, look=True) if agent else None)
     runs = make_plan(prepared.treatments, study.plan)
     expected = expectations(prepared.treatments, prepared.cells, host.cores())
     if not options.yes:
