@@ -189,10 +189,13 @@ class Judged:
         return not any(min(item.base_runs, item.head_runs) for item in self.items)
 
     def detectable(self) -> dict[Response, list[float | None]]:
-        """Return the smallest detectable change of each treatment, as a share, by response."""
+        """Return the smallest detectable change of each treatment, as a share, by response.
+
+        A response that is 0 in a run has no change as a share.
+        """
         by_response: dict[Response, list[float | None]] = {}
         for item in self.items:
-            if item.response != COMPLETED:
+            if item.response != COMPLETED and item.values is None:
                 by_response.setdefault(item.response, []).append(item.detectable_share(self.margin))
         return by_response
 

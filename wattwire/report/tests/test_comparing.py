@@ -809,6 +809,7 @@ def test_a_count_that_is_zero_in_some_runs_has_a_difference(tmp_path, head, verd
     found = comparing.compare_variants(Campaign(campaign.path), Wanted(("value.errors",)))
     item = next(item for item in found.items if item.values)
     assert item.verdict == verdict and "a difference of" in result_of(item)
+    assert found.detectable() == {}, "a difference is no share"
 
 
 def test_a_rate_that_falls_to_zero_is_worse(tmp_path):
