@@ -41,11 +41,13 @@ from wattwire.report.print.processes import (
     early_ends,
     failed,
     headline,
+    mean_words,
     numbered_repeats,
     whole_figures,
 )
 from wattwire.rig import host
 from wattwire.run.exec.command_run import WARM_UP, check_program
+from wattwire.run.exec.output import ValueReader
 from wattwire.run.exec.results import TEARDOWN, UNSEEN
 from wattwire.stats import BelowResolution, Interval, NotComputable
 from wattwire.store import Campaign
@@ -414,14 +416,20 @@ def _remainder_sentences(executed: Executed) -> Iterator[str]:
 
 
 def _printed_sentences(executed: Executed) -> Iterator[str]:
-    """Yield a sentence on the figures that the command printed."""
+    """Yield a sentence on the printed figures, and one per requested figure that is missing."""
     texts, omissions = [], []
-    for name in executed.summary.columns:
-        if is_printed(name.partition(".")[0]) and (metric := find(name)):
-            value = _cell(Row("", 1, {name: executed.values(name)}).interval(name))
-            texts.append(f"{name} = {value}{f' {metric.unit}' if metric.unit else ''}")
-            if blocks := _repeats_without(executed, name):
-                omissions.append(f"{name} was not printed in {blocks}, which its mean omits.")
+    requested_names = [f"value.{name}" for name in ValueReader(executed.request.values_from).names]
+    printed = [n for n in executed.summary.columns if is_printed(n.partition(".")[0]) and find(n)]
+    for name in dict.fromkeys((*printed, *requested_names)):
+        values = executed.values(name) if name in printed else []
+        if not values:
+            omissions.append(f"{name} was not printed in any repeat.")
+            continue
+        metric = find(name)
+        unit = f" {metric.unit}" if metric and metric.unit else ""
+        texts.append(f"{name} = {mean_words(values)}{unit}")
+        if blocks := _repeats_without(executed, name):
+            omissions.append(f"{name} was not printed in {blocks}, which its mean omits.")
     if texts:
         yield f"Printed by the command: {'; '.join(texts)}."
     yield from omissions
@@ -463,7 +471,7 @@ def _message_sentences(executed: Executed, energy: str) -> Iterator[str]:
         )
     if not counts:
         return
-    cost = _cell(Row("", 1, {"x": executed.values("cpu_us_per_message")}).interval("x"))
+    cost = mean_words(executed.values("cpu_us_per_message"))
     text = (
         f"Per message ({_whole_number(sum(counts) / len(counts))} messages): {cost} µs of CPU time"
     )

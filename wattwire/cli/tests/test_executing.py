@@ -10,7 +10,7 @@ import pytest
 from wattwire.analysis.processes import Executed
 from wattwire.cli.exec import table as exec_table
 from wattwire.cli.main import main
-from wattwire.model.deployment import Request
+from wattwire.model.deployment import Request, Target
 from wattwire.model.errors import EXIT_ENVIRONMENT, EXIT_USAGE
 from wattwire.report.print.processes import headline
 from wattwire.report.sections.processes import repeats_drawn
@@ -51,6 +51,14 @@ def test_what_is_attached_twice_is_refused_since_it_would_count_twice(tmp_path, 
     assert not (tmp_path / "out").exists()
 
 
+def test_the_first_sentence_names_every_system_and_states_a_mean_of_two_repeats() -> None:
+    attached = (Target("pid:1234", pid=1234),)
+    request = Request(command=("python3", "-c", "x" * 200), attached=attached)
+    rows = [{"verdict": "valid", "block": b, "window_s": 2.0, "cpu_s": 0.1 * b} for b in (1, 3)]
+    sentence = str(headline(Executed(request, pl.DataFrame(rows), pl.DataFrame())))
+    assert "… and pid:1234” used 0.200 s of CPU time in 2 × 2.00 s" in sentence
+
+
 def test_repeats_without_a_count_or_a_figure_are_named_and_in_no_rate() -> None:
     rows = [
         {"verdict": "valid", "block": block, "messages": count, "window_s": seconds,
@@ -66,6 +74,9 @@ def test_repeats_without_a_count_or_a_figure_are_named_and_in_no_rate() -> None:
     assert rate == "Rate: 150 messages per second."
     _, printed = exec_table._printed_sentences(executed)
     assert printed == "value.p50_ms was not printed in repeat 1 of 3, which its mean omits."
+    unprinted = Executed(request, pl.DataFrame(rows[:2]).drop("value.p50_ms"), pl.DataFrame())
+    only_sentence = ["value.p50_ms was not printed in any repeat."]
+    assert list(exec_table._printed_sentences(unprinted)) == only_sentence
     silent = Executed(
         request, pl.DataFrame([{**rows[2], "block": b} for b in (1, 2)]), pl.DataFrame()
     )

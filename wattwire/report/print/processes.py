@@ -50,11 +50,19 @@ PRINTED_MAX = 3
 
 
 def subject(request: Request) -> str:
-    """Return the command line and the labels of the attached systems."""
-    attached = ", ".join(target.label for target in request.attached)
-    words = " and ".join(part for part in (shlex.join(request.command), attached) if part)
-    text = " ".join(words.split())
-    return text if len(text) <= SUBJECT_MAX else f"{text[: SUBJECT_MAX - 1]}…"
+    """Return the command line and the labels of the attached systems, each shortened.
+
+    A long command hides no attached system, because the figures after it are those of both.
+    """
+    attached = _shortened(", ".join(target.label for target in request.attached), SUBJECT_MAX // 2)
+    space = SUBJECT_MAX - len(" and ") - len(attached) if attached else SUBJECT_MAX
+    command = _shortened(shlex.join(request.command), space)
+    return " and ".join(part for part in (command, attached) if part)
+
+
+def _shortened(text: str, length: int) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def early_ends(executed: Executed) -> list[Phrase]:
@@ -118,7 +126,7 @@ def headline(executed: Executed) -> Phrase:
         return joined((failed(executed), nothing))
     times = f"{len(windows_s)} × " if len(windows_s) > 1 else ""
     seconds = duration(sum(windows_s) / len(windows_s))
-    text = _mean(executed.values("cpu_s"))
+    text = mean_words(executed.values("cpu_s"))
     figures = listed([_printed(figure) for figure in printed_figures(executed)[:PRINTED_MAX]])
     command = subject(executed.request)
     if figures:
@@ -184,12 +192,13 @@ def whole_figures(executed: Executed) -> list[Figure]:
     return [*printed_figures(executed), *(figure for figure in figures if figure.values)]
 
 
-def _printed(figure: Figure) -> str:
-    return f"{figure.title} = {_mean(figure.values)} {figure.unit}".strip()
-
-
-def _mean(values: Sequence[float]) -> str:
+def mean_words(values: Sequence[float]) -> str:
+    """Return the mean of one value per repeat, with its interval if there are enough repeats."""
     value = mean_of(values)
     if isinstance(value, Interval):
         return f"{number(value.estimate)} [{number(value.low)}, {number(value.high)}]"
     return MISSING if value is None else number(value)
+
+
+def _printed(figure: Figure) -> str:
+    return f"{figure.title} = {mean_words(figure.values)} {figure.unit}".strip()
