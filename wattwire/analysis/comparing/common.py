@@ -101,7 +101,8 @@ def why_not_compared(
 ) -> stats.TooFew | stats.NotComputable | None:
     """Return the reason why the response of these runs is not compared, else None.
 
-    A run is saturated, or has too few messages for a percentile, or all runs of a treatment died.
+    A run is saturated, or has too few messages for a percentile, or all runs of a treatment died,
+    or none has a value, as of a program that stopped printing its figure: more blocks add none.
     """
     for of_treatment in runs:
         if set(outcomes_of(evidence, of_treatment)) == {Outcome.DIED.value}:
@@ -110,7 +111,13 @@ def why_not_compared(
     if not rows:
         return None
     frame = evidence.usable[rows]
-    return why_void(frame, response.column) or carried_why_not(frame, response.column)
+    if refusal := why_void(frame, response.column) or carried_why_not(frame, response.column):
+        return refusal
+    for side in runs:
+        if side.rows and np.isnan(values_of(evidence, side, response)).all():
+            name = side.levels.get(FACTOR)
+            return stats.NotComputable(f"no run{f' of {name}' if name else ''} has a value")
+    return None
 
 
 def outcomes_of(evidence: Evidence, runs: Runs) -> list[str]:

@@ -322,6 +322,18 @@ def test_a_saturated_head_is_worse_and_no_saturated_cost_or_latency_is_compared(
     assert comparing.compare_variants(both, Wanted()).verdict == UNCLEAR
 
 
+def test_a_head_without_a_value_is_refused_for_it_and_not_for_its_blocks(tmp_path):
+    campaign = of_variants(tmp_path / "c")
+    for path in sorted(campaign.path.glob("runs/*/summary.json")):
+        row = row_of(path)
+        if row["factor.variant"].item() != FAST:
+            put_row(row.with_columns(cpu_us_per_message=pl.lit(None, pl.Float64)), path)
+    found = comparing.compare_variants(Campaign(campaign.path), Wanted(("cpu_us_per_message",)))
+    told = " ".join(comparison.text_lines(found))
+    assert f"no run of {found.heads[0]} has a value" in told, told
+    assert "0 blocks" not in told and "no change" not in told
+
+
 def test_what_broke_the_first_run_stands_in_every_form(tmp_path):
     broken = of_variants(tmp_path / "c", base=SLOW)
     for path in broken.path.glob("runs/*/run.json"):

@@ -110,7 +110,7 @@ PHRASES = Phrases(
         ),
         "blocks": "blocks",
         "runs": "runs",
-        "no_change": "no change of {response}",
+        "no_change": "none of {response}",
         "increase": ("an increase of {response} by at least {change:number 2} {unit}{range}"),
         "decrease": ("a decrease of {response} by at least {change:number 2} {unit}{range}"),
         "range": (" in the most precise treatment, and {least_precise} in the least precise"),
