@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from wattwire import stats
 from wattwire.analysis import carried
 from wattwire.analysis.answering.confidence import interval_confidence
 from wattwire.analysis.dataset import Evidence, all_levels
 from wattwire.analysis.responses import Response, measured, resolve
-from wattwire.model.derived import FloatArray, column
+from wattwire.model.derived import FloatArray, after_warmup, column, due_after_warmup
 from wattwire.model.flows import has_flow_of
 from wattwire.model.limits import Limit
 from wattwire.model.variants import FACTOR
@@ -29,7 +30,8 @@ class Checked:
     """Result of one limit at one treatment.
 
     `estimate` is an interval, or the common value of all runs. `base` is the same treatment in the
-    base variant; it is displayed but not judged.
+    base variant; it is displayed but not judged. `unsent_share` is the share of the due messages
+    that were never sent, which a share of lost messages or failed calls excludes.
     """
 
     limit: Limit
@@ -39,6 +41,7 @@ class Checked:
     runs: int
     verdict: str = UNCLEAR
     base: Checked | None = None
+    unsent_share: float = 0.0
 
     @property
     def sure(self) -> bool:
@@ -86,6 +89,7 @@ class _Case:
     runs: int
     base: _Case | None = None
     is_saturated: bool = False
+    unsent_share: float = 0.0
 
 
 def _base_variant(evidence: Evidence, limit: Limit) -> str | None:
@@ -128,7 +132,8 @@ def _cases(evidence: Evidence, limit: Limit) -> Iterator[_Case]:
         too_few = carried.why_not(frame, response.column)
         runs = why_void or unmeasured or too_few or values[title_rows]
         is_broken = limit.max is not None and why_void is not None
-        cases[title] = _Case(limit, title, runs, len(title_rows), is_saturated=is_broken)
+        unsent = _unsent_share(frame)
+        cases[title] = _Case(limit, title, runs, len(title_rows), None, is_broken, unsent)
     if not cases:  # the study skipped its treatments, so nothing shows that the limit holds
         yield _Case(limit, "", stats.NotComputable("no treatment of this limit was measured"), 0)
     bases = {
@@ -148,6 +153,15 @@ def _not_measured(evidence: Evidence, response: Response) -> stats.NotComputable
     return None if known else stats.NotComputable("not measured in this campaign")
 
 
+def _unsent_share(frame: pl.DataFrame) -> float:
+    """Return the share of the messages due after the warm-up that were never sent."""
+    if not frame.height:
+        return 0.0
+    unsent = float(np.nan_to_num(after_warmup(frame, "unsent")).sum())
+    due = float(np.nan_to_num(due_after_warmup(frame)).sum())
+    return unsent / due if due else 0.0
+
+
 def _without_variant(levels: Mapping[str, Any]) -> str:
     return repr(sorted((k, v) for k, v in levels.items() if k != FACTOR))
 
@@ -155,12 +169,15 @@ def _without_variant(levels: Mapping[str, Any]) -> str:
 def _checked(evidence: Evidence, case: _Case, level: float) -> Checked:
     response = resolve(case.limit.response, evidence.described)
     base = _checked(evidence, case.base, level) if case.base else None
-    if not isinstance(case.values, np.ndarray):
+    if isinstance(case.values, np.ndarray):
+        estimate, runs = _estimate(case.values, level), int(case.values.size)
+        verdict = _verdict(case.limit, estimate)
+    else:
+        estimate, runs = case.values, case.runs
         verdict = BROKEN if case.is_saturated else UNCLEAR
-        return Checked(case.limit, response, case.title, case.values, case.runs, verdict, base)
-    estimate, runs = _estimate(case.values, level), int(case.values.size)
-    verdict = _verdict(case.limit, estimate)
-    return Checked(case.limit, response, case.title, estimate, runs, verdict, base)
+    return Checked(
+        case.limit, response, case.title, estimate, runs, verdict, base, case.unsent_share
+    )
 
 
 def _estimate(values: FloatArray, level: float) -> Estimate:

@@ -39,12 +39,15 @@ def section(evidence: Evidence) -> Section | None:
             "value": check.estimate,
             "runs": check.runs,
             "base": limits.base_value(check),
+            "unsent": 100 * check.unsent_share,
         }
         for check in checked
     ]
     bases = (
         [Column("base", "base variant, not judged")] if any(check.base for check in checked) else []
     )
+    is_any_unsent = any(check.unsent_share for check in checked)
+    unsent = [Column("unsent", "due messages never sent", "measured", "%")] if is_any_unsent else []
     part.parts.append(
         Table(
             "limits",
@@ -54,6 +57,7 @@ def section(evidence: Evidence) -> Section | None:
                 Column("verdict", "verdict"),
                 Column("value", "typical run [interval]", "measured"),
                 Column("runs", "runs", "measured"),
+                *unsent,
                 *bases,
             ],
             rows,

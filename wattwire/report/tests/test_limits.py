@@ -159,6 +159,20 @@ def test_a_saturated_run_breaks_a_limit_on_latency_whatever_its_percentiles(tmp_
     assert any_broken(checks)
 
 
+def test_a_limit_on_losses_states_the_messages_that_were_never_sent(tmp_path):
+    """A sender that stops sending loses nothing, so its limit on losses holds."""
+    losses = {"response": "loss_share", "max": 0.01}
+    campaign = write_campaign(tmp_path / "c", Shape(**SHAPE, study={"limit": [losses]}))
+    for path in campaign.glob("runs/*/summary.json"):
+        row = row_of(path)
+        put_row(row.with_columns(lost=pl.lit(0), unsent=row["expected"]), path)
+    evidence = gather(Campaign(campaign))
+    check = check_limits(evidence)[0]
+    assert (check.verdict, check.unsent_share) == (HOLDS, 0.5)
+    assert "50 % of the due messages were never sent" in sentence(check)
+    assert section(evidence).parts[1].rows[0]["unsent"] == 50.0
+
+
 def test_a_saturated_treatment_is_named_first_and_is_in_no_ratio_of_latency_or_cost(tmp_path):
     responses = ["latency_p50_us", "cpu_us_per_message"]
     question = {"id": "Q", "text": "?", "factors": ["language"], "responses": responses}

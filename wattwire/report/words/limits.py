@@ -20,6 +20,7 @@ PHRASES = Phrases(
         ),
         "same_in_all": "{value:number} in each of {runs:plural run}",
         "no_value": "{reason}",
+        "never_sent": "{share:percent} of the due messages were never sent",
         "base": "{base} {value}, {verdict} there",
         "sentence": "{verdict}: {limit}: {value}.",
         # The result for all limits.
@@ -55,8 +56,14 @@ def limit(check: Checked) -> Phrase:
 
 
 def value(check: Checked) -> Phrase:
-    """Return the value with its interval and runs, followed by the value of the base variant."""
-    return joined([_own_value(check), base_value(check)], "; ")
+    """Return the value with its interval and runs, followed by the value of the base variant.
+
+    A share of lost messages says nothing about messages that were never sent, so their share
+    follows it.
+    """
+    unsent = check.unsent_share
+    never_sent = PHRASES("never_sent", share=unsent) if unsent else Phrase()
+    return joined([_own_value(check), never_sent, base_value(check)], "; ")
 
 
 def base_value(check: Checked) -> Phrase:
