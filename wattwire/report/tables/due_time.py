@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -12,7 +12,7 @@ from wattwire.analysis import carried
 from wattwire.analysis.dataset import Evidence, by_treatment
 from wattwire.model.derived import column, without_arrival
 from wattwire.report.parts import Column
-from wattwire.report.words.phrases import Phrase, Phrases
+from wattwire.report.words.phrases import Phrase, Phrases, joined
 from wattwire.stats import Interval
 
 PHRASES = Phrases(
@@ -28,6 +28,11 @@ PHRASES = Phrases(
             "failed or never sent, and its {percentile} latency is {latency}; the median of the "
             "other runs is {others:number} µs{more}."
         ),
+        "stall": (
+            "Run {run}{treatment} stood still for a time without losing a message: its "
+            "{percentile} latency is {latency}; the median of the other runs is {others:number} µs"
+            "{more}."
+        ),
         "finite": "{latency:number} µs",
         "infinite": "infinite",
         "more_outages": "; {more:plural further run/further runs}",
@@ -41,6 +46,10 @@ LATE_FACTOR = 2.0
 """Smallest ratio of both figures that the first lines of the page report."""
 OUTAGE_FACTOR = 100.0
 """Smallest ratio of a run's percentile to the median of the treatment's other runs in an outage."""
+STALL_FACTOR = 10.0
+"""The same ratio for a run in which every message arrived, such as with a frozen client."""
+STALL_MIN_US = 100_000.0
+"""Smallest percentile (µs) of such a run: shorter waits are common on a busy machine."""
 DIFFERENCE_MIN = 0.1
 """Smallest relative difference with which the table shows both figures."""
 PERCENTILES = ("p50", "p99")
@@ -49,6 +58,17 @@ COLUMNS = [
     Column(f"since_send_{name}", f"{name} since the send call", "measured", "µs")
     for name in PERCENTILES
 ]
+
+
+class _Outage(NamedTuple):
+    """A run with a percentile far above that of the other runs, and its messages that are gone."""
+
+    run: str
+    treatment: str
+    percentile: str
+    latency_us: float
+    others_us: float
+    gone: int
 
 
 def differs(row: Mapping[str, Any]) -> bool:
@@ -89,29 +109,48 @@ def late_senders(evidence: Evidence) -> Phrase:
 
 
 def outages(evidence: Evidence) -> Phrase:
-    """Return a sentence on the first run in which a treatment failed for a time; "" without any.
+    """Return sentences on the runs in which a treatment failed or stood still for a time.
 
-    A median over few runs hides such a run.
+    Each names its first run. A median over few runs hides such a run. The result is "" without any.
     """
     found = list(_outages(evidence))
-    if not found:
-        return Phrase()
-    run, treatment, name, latency, others, gone = found[0]
-    more = len({case[0] for case in found}) - 1
+    lossy, complete = (
+        [case for case in found if bool(case.gone) is lost] for lost in (True, False)
+    )
+    return joined([_sentence(cases) for cases in (lossy, complete) if cases])
+
+
+def _sentence(cases: Sequence[_Outage]) -> Phrase:
+    """Return the sentence on the first run, with the number of further runs."""
+    first, further = cases[0], len({case.run for case in cases}) - 1
+    treatment = PHRASES("treatment", treatment=first.treatment) if first.treatment else ""
+    finite = np.isfinite(first.latency_us)
+    latency = PHRASES("finite", latency=first.latency_us) if finite else PHRASES("infinite")
+    more = PHRASES("more_outages", more=further) if further else ""
+    if first.gone:
+        return PHRASES(
+            "outage",
+            run=first.run,
+            treatment=treatment,
+            gone=first.gone,
+            percentile=first.percentile,
+            latency=latency,
+            others=first.others_us,
+            more=more,
+        )
     return PHRASES(
-        "outage",
-        run=run,
-        treatment=PHRASES("treatment", treatment=treatment) if treatment else "",
-        gone=gone,
-        percentile=name,
-        latency=PHRASES("finite", latency=latency) if np.isfinite(latency) else PHRASES("infinite"),
-        others=others,
-        more=PHRASES("more_outages", more=more) if more else "",
+        "stall",
+        run=first.run,
+        treatment=treatment,
+        percentile=first.percentile,
+        latency=latency,
+        others=first.others_us,
+        more=more,
     )
 
 
-def _outages(evidence: Evidence) -> Iterator[tuple[str, str, str, float, float, int]]:
-    """Yield the run, the treatment, the percentile, its value, that of others and the losses."""
+def _outages(evidence: Evidence) -> Iterator[_Outage]:
+    """Yield the runs with a percentile far above that of the other runs of their treatment."""
     for key, frame in by_treatment(evidence, evidence.usable).items():
         title = evidence.treatment_title(dict(zip(evidence.varied, key, strict=True)))
         gone = np.nan_to_num(without_arrival(frame))
@@ -120,11 +159,12 @@ def _outages(evidence: Evidence) -> Iterator[tuple[str, str, str, float, float, 
             for row, value in enumerate(values):
                 others = np.delete(values, row)
                 others = others[~np.isnan(others)]
-                if not others.size or not gone[row]:
-                    continue
-                usual = float(np.median(others))
-                if 0 < usual < np.inf and value >= OUTAGE_FACTOR * usual:
-                    yield str(frame["run"][row]), title, name, float(value), usual, int(gone[row])
+                usual = float(np.median(others)) if others.size else 0.0
+                least = max(STALL_FACTOR * usual, STALL_MIN_US)
+                least = OUTAGE_FACTOR * usual if gone[row] else least
+                if 0 < usual < np.inf and value >= least:
+                    run = str(frame["run"][row])
+                    yield _Outage(run, title, name, float(value), usual, int(gone[row]))
 
 
 def _cases(evidence: Evidence) -> Iterator[tuple[float, str, str, float, float]]:

@@ -103,9 +103,9 @@ def test_costs_per_message_of_lossy_runs_are_compared_with_a_sentence_on_the_los
             assert sentence.values["share"] == pytest.approx(0.6, abs=0.15)
 
 
-@pytest.mark.parametrize(("factor", "lost", "is_named"), [(348.0, 2, True), (348.0, 0, False),
-                                                         (20.0, 2, False)])  # fmt: skip
-def test_the_page_names_a_run_with_an_outage(tmp_path, factor, lost, is_named):
+@pytest.mark.parametrize(("factor", "lost", "phrase"), [(348.0, 2, "outage"), (348.0, 0, "stall"),
+                                                       (20.0, 2, ""), (20.0, 0, "")])  # fmt: skip
+def test_the_page_names_a_run_with_an_outage_or_a_stall(tmp_path, factor, lost, phrase):
     """The median over the runs of a treatment hides a server that froze in one of them."""
     campaign = write_campaign(tmp_path / "c", SHAPE)
     path = sorted(campaign.glob("runs/b*-1/summary.json"))[0]
@@ -116,7 +116,7 @@ def test_the_page_names_a_run_with_an_outage(tmp_path, factor, lost, is_named):
     )
     put_row(row, path)
     sentence = outages(gather(Campaign(campaign)))
-    assert bool(sentence) == is_named
-    if is_named:
-        values = only(sentence, "due_time.outage").values
-        assert (values["run"], values["gone"]) == (row["run"].item(), 2)
+    assert bool(sentence) == bool(phrase)
+    if phrase:
+        values = only(sentence, f"due_time.{phrase}").values
+        assert (values["run"], values.get("gone", 0)) == (row["run"].item(), lost)
