@@ -31,6 +31,8 @@ UNBALANCED = 2
 BALANCED = 1
 """The same ratio for a column that is named like a response, such as lost or rate_hz."""
 VALUES_LISTED = 3
+BLOCKS_MIN = 3
+"""Minimum number of blocks that leaves two degrees of freedom, which an answer needs."""
 LONG_COLUMN = re.compile(r"metric|measure|measurement|variable|quantity|counter", re.IGNORECASE)
 """Names of columns that state what a number is, in a table with several numbers in a column."""
 
@@ -108,8 +110,9 @@ def unnamed_remarks(
         if differing:
             options = " ".join(f"--factor {shlex.quote(name)}" for name in differing)
             advice += f" If these are levels, add {options}."
-            if not block:
-                advice += f" Or add --block {shlex.quote(differing[0])} to compare within."
+            blocks = [name for name in differing if rows[name].n_unique() >= BLOCKS_MIN]
+            if blocks and not block:
+                advice += f" Or add --block {shlex.quote(blocks[0])} to compare within."
         for name in nested:
             advice += f" If rows with the same {name} are one run, add --run {shlex.quote(name)}."
         yield Remark(
@@ -129,6 +132,30 @@ def unnamed_remarks(
             "Columns that change with the factors",
             f"All runs with the same {listed(list(factors))} have the same "
             f"{_columns_words(rows, confounded)}, so a difference can come from either.",
+            at_top=True,
+        )
+
+
+def few_rows_remarks(
+    rows: pl.DataFrame, factors: Sequence[str], block: str | None
+) -> Iterator[Remark]:
+    """Yield remarks on factors with hardly any repeated levels, and on blocks that are too few."""
+    for name in factors:
+        levels = rows[name].n_unique()
+        if levels > max(LEVELS_MAX, rows.height / 2) and is_numeric(rows, name):
+            yield Remark(
+                f"Levels of {name} without repetition",
+                f"{name} has {levels} levels in {rows.height} rows, as measured numbers have. "
+                "Round them to a few levels, so that each level has several runs.",
+                at_top=True,
+            )
+    if not block or rows[block].n_unique() != 2:
+        return
+    if rows.select(*factors, block).is_duplicated().all():
+        yield Remark(
+            f"Two blocks in {block}",
+            f"{block} has two values, which are too few blocks for an answer. To use the runs "
+            f"within each {block} as repetitions, name it in --factor instead.",
             at_top=True,
         )
 

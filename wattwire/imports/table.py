@@ -149,6 +149,7 @@ def read(path: Path, request: TableRequest) -> Imported:
     remarks = (
         *(row_checks.many_rows(header, rows, keys) if request.run is None else ()),
         *samples,
+        *column_roles.few_rows_remarks(rows, request.factors, request.block),
         *column_roles.unnamed_remarks(rows, unnamed, request.factors, request.block),
         *column_roles.alias_remarks(path, rows, request.factors, request.block),
         *row_checks.status_remarks(path, header, rows, _with_role(request)),
@@ -524,6 +525,8 @@ def _cause_of_no_number(name: str, text: str) -> str:
         )
     if re.fullmatch(r"[+-]?(\d*|\d{1,3}(\.\d{3})+),\d+", text):
         return ". If the comma is a decimal comma, save the table with decimal points"
+    if text.lower() in ("true", "false", "yes", "no"):
+        return ". Write 1 for true and 0 for false: the mean is then the share of runs"
     unit = re.fullmatch(rf"{NUMBER.pattern}\s*([^\d\s]+)", text)
     if unit:
         return (

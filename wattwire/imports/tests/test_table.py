@@ -395,6 +395,20 @@ def test_a_remark_on_a_column_advises_only_what_works(tmp_path) -> None:
     assert list(text) == ["Columns that change between blocks"]
 
 
+def test_two_blocks_and_measured_numbers_as_levels_are_named(tmp_path) -> None:
+    rows = [(lib, host, 1 + at) for lib in "ab" for host in "xy" for at in (0, 2, 1)]
+    wanted = request("lib", responses="p95:us", block="host")
+    assert (
+        "--factor instead" in titles(tmp_path, "lib,host,p95", rows, wanted)["Two blocks in host"]
+    )
+    unnamed = titles(tmp_path, "lib,host,p95", rows, request("lib", responses="p95:us"))
+    assert "--block" not in unnamed["Runs differ in columns without a role"]
+    measured = [(20 + at / 4, 1 + at % 4) for at in (0, *range(40))]
+    wanted = request("temp", responses="p95:us")
+    text = titles(tmp_path, "temp,p95", measured, wanted)["Levels of temp without repetition"]
+    assert "40 levels in 41 rows" in text
+
+
 def test_combinations_without_runs_are_named(tmp_path) -> None:
     cells = [("v8", "off"), ("v8", "on"), ("jsc", "off")]
     rows = [(*cell, day, 1 + day) for cell in cells for day in range(3)]
@@ -546,6 +560,7 @@ def test_rows_of_units_and_of_means_are_named(tmp_path) -> None:
             "lang",
             "total of iteration_count",
         ),
+        ("lang,p", "a,true a,false", "lang", "Write 1 for true and 0 for false"),
         ("lang,p", "1,a,1 2,a,2 3,b,1", "lang", "numbers of rows, as in tables of R"),
         ("lang,,p,", "a,1,1,1 a,1,1,1", "lang", "2 columns have no name"),
         ('"lang" "p"', '"1""a"1', "lang", "separated by spaces"),
