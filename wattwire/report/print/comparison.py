@@ -33,12 +33,13 @@ PHRASES = Phrases(
             "{runs:plural run})."
         ),
         "basis": (
-            "Each ratio is the geometric mean of head divided by the geometric mean of base "
+            "Each ratio is the geometric mean of {head} divided by the geometric mean of {base} "
             "({method}). Intervals are simultaneous at {confidence:confidence} over "
             "{answers:plural answer}{looks} (Bonferroni: each interval is at {level:confidence}). "
             "“Worse”: the whole interval is beyond the margin. “Not worse”: no part of the "
             "interval is beyond the margin."
         ),
+        "each_head": "each variant",
         "looks": " and {looks} tests of each",
         "limit": "Limit {limit}",
         "by_ranks": "{ratio:factor} ({low:factor} to {high:factor}, {level:confidence})",
@@ -120,6 +121,8 @@ def basis(judged: Judged) -> Phrase:
     """Return a sentence on the method and the confidence level of the intervals."""
     return PHRASES(
         "basis",
+        head=judged.heads[0] if len(judged.heads) == 1 else PHRASES("each_head"),
+        base=judged.base,
         method=comparing.method(judged),
         confidence=CONFIDENCE,
         answers=judged.family,

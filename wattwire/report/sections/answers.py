@@ -41,6 +41,7 @@ PHRASES = Phrases(
     "answers",
     {
         "title": "Answers",
+        "one_block_one_factor": "One block cannot separate drift from the effects.",
         "one_block": (
             "One block gives no interval per treatment and cannot separate drift from the effects. "
             "The ratios below are main effects of the factorial design: runs at different levels "
@@ -161,7 +162,9 @@ def section(
         part.parts.append(Text(reason or nothing_to_compare(evidence)))
         return part
     if answers.block_count == 1:
-        part.parts.append(Text(PHRASES("one_block"), "warning"))
+        several = len(evidence.varied) > 1
+        warning = PHRASES("one_block") if several else PHRASES("one_block_one_factor")
+        part.parts.append(Text(warning, "warning"))
     stop_sentence = stopping.sentence(evidence)
     if stop_sentence:
         part.parts.append(Text(stop_sentence))
