@@ -102,6 +102,9 @@ def _shown_responses(study: Study) -> Iterator[tuple[str, str]]:
         for key in ("response", "against", "instead"):
             if getattr(figure, key):
                 yield f"figure {number}: {key}", getattr(figure, key)
+        for name in figure.responses:
+            # A column of one hop has the name of its metric and the number of the hop.
+            yield f"figure {number}: responses", name.partition(".hop.")[0]
     for number, ranking in enumerate(study.shown.rankings, 1):
         for name in ranking.product:
             yield f"ranking {number}: product", name

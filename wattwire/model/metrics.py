@@ -1155,6 +1155,11 @@ def check_response(name: str, place: str) -> Metric:
 def check_name(name: str, place: str) -> Metric:
     """Return the metric `name`. Raises UsageError with the most similar known name."""
     metric = find(name)
+    if metric is None and ".hop." in name:
+        raise UsageError(
+            f"{place}: {name} is a column of one hop, which only a [[figure]] of the kind "
+            "“stacked” can show. The page has a table of the latency and losses of each hop."
+        )
     if metric is None:
         # A list of sixty names is hard to read, so it is printed only without a similar name.
         similar = _suggested_column(name) or suggestion(name)

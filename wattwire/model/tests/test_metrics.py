@@ -88,6 +88,16 @@ def test_every_place_of_a_study_that_names_a_response_is_checked():
         "figure 1: instead": {
             "figure": [{"title": "T", "kind": "box", "response": "cpu", "instead": wrong}]
         },
+        "figure 1: responses": {
+            "figure": [
+                {
+                    "title": "T",
+                    "kind": "stacked",
+                    "by": "language",
+                    "responses": ["cpu", f"{wrong}.hop.2"],
+                }
+            ]
+        },
         "ranking 1: product": {"ranking": [{"title": "T", "product": ["cpu", wrong]}]},
     }
     for place, changes in places.items():
@@ -96,6 +106,15 @@ def test_every_place_of_a_study_that_names_a_response_is_checked():
         assert str(caught.value) == (
             f'study.toml: {place}: unknown response "{wrong}". Did you mean "latency_p50_us"?'
         )
+
+
+def test_a_column_of_one_hop_is_refused_with_where_it_is_shown():
+    assert "only a [[figure]] of the kind “stacked”" in refused(
+        check_response, "latency_p50_us.hop.1"
+    )
+    hops = ["latency_p50_us.hop.1", "relay_time_p50_us.hop.1"]
+    figure = {"title": "T", "kind": "stacked", "by": "language", "responses": hops}
+    parse_study("s", {**STUDY, "figure": [figure]}, "study.toml")
 
 
 def test_a_role_that_the_studys_pattern_lacks_is_refused():
