@@ -15,7 +15,7 @@ from wattwire.analysis import carried
 from wattwire.analysis.answering.confidence import interval_confidence
 from wattwire.analysis.dataset import Evidence, all_levels
 from wattwire.analysis.responses import Response, measured, resolve
-from wattwire.model.derived import FloatArray, after_warmup, column, due_after_warmup
+from wattwire.model.derived import FloatArray, column
 from wattwire.model.flows import has_flow_of
 from wattwire.model.limits import Limit
 from wattwire.model.variants import FACTOR
@@ -154,11 +154,14 @@ def _not_measured(evidence: Evidence, response: Response) -> stats.NotComputable
 
 
 def _unsent_share(frame: pl.DataFrame) -> float:
-    """Return the share of the messages due after the warm-up that were never sent."""
+    """Return the share of the due messages that were never sent, warm-up included.
+
+    The first lines of the page state the same share.
+    """
     if not frame.height:
         return 0.0
-    unsent = float(np.nan_to_num(after_warmup(frame, "unsent")).sum())
-    due = float(np.nan_to_num(due_after_warmup(frame)).sum())
+    unsent = float(np.nansum(column(frame, "unsent")))
+    due = unsent + float(np.nansum(column(frame, "expected")))
     return unsent / due if due else 0.0
 
 

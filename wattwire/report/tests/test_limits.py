@@ -18,7 +18,7 @@ from wattwire.report.sections.limits import section
 from wattwire.report.tests.phrase_search import only
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, put_row, row_of, write_campaign
 from wattwire.report.tests.test_comparing import of_variants as variants_of
-from wattwire.report.words import unanswered
+from wattwire.report.words import failed_calls, unanswered
 from wattwire.report.words.answers import headline
 from wattwire.report.words.limits import in_short, sentence, value
 from wattwire.store import Campaign
@@ -170,6 +170,7 @@ def test_a_limit_on_losses_states_the_messages_that_were_never_sent(tmp_path):
     check = check_limits(evidence)[0]
     assert (check.verdict, check.unsent_share) == (HOLDS, 0.5)
     assert "50 % of the due messages were never sent" in sentence(check)
+    assert "50 %" in failed_calls.never_sent(evidence)
     assert section(evidence).parts[1].rows[0]["unsent"] == 50.0
 
 
