@@ -131,7 +131,7 @@ def try_cells(options: argparse.Namespace) -> int:
     catalog = Catalog()
     cells = catalog.cells_like(options.cells)
     document = document_of(options, cells)
-    study = parse_study(NAME, document, f"wattwire {NAME}")
+    study = parse_study(NAME, document, NAME)
     with agent_here() as agent:
         # The environment of a middleware may state that a cell cannot be built here.
         prepared = prepare(study, catalog, Builder(agent, look=True) if agent else None)
