@@ -134,7 +134,8 @@ def _cases(evidence: Evidence, limit: Limit) -> Iterator[_Case]:
         is_broken = limit.max is not None and why_void is not None
         unsent = _unsent_share(frame)
         cases[title] = _Case(limit, title, runs, len(title_rows), None, is_broken, unsent)
-    if not cases:  # the study skipped its treatments, so nothing shows that the limit holds
+    is_skipped = any(limit.concerns(all_levels(entry)) for entry in evidence.skipped)
+    if not cases and is_skipped:  # nothing shows that the limit holds
         yield _Case(limit, "", stats.NotComputable("no treatment of this limit was measured"), 0)
     bases = {
         _without_variant(levels_by_title[title]): replace(case, title=evidence.title(FACTOR, base))

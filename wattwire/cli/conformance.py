@@ -10,6 +10,7 @@ import secrets
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -58,8 +59,25 @@ INTRODUCTION = (
 )
 CLAUSE = re.compile(r"C-\d+")
 STATUS_WORDS = {"passed": "passed", "failed": "failed", "skipped": "not tested"}
+SILENCE_S = 30.0
+"""Time after which `check` says how far it is. A cell of ROS takes minutes."""
 BEFORE_READY = ("C-06", "C-07")
 """Clauses whose violation ends a scenario before its window."""
+
+
+class _Silence:
+    """Prints the number of scenarios of a cell that ended, once in SILENCE_S."""
+
+    def __init__(self, cell: str) -> None:
+        self._cell, self._scenarios, self._said_s = cell, 0, time.monotonic()
+
+    def end_with(self, scenario: str) -> None:
+        """Count a scenario that ended."""
+        self._scenarios += 1
+        if time.monotonic() - self._said_s >= SILENCE_S:
+            self._said_s = time.monotonic()
+            line = f"  {self._cell}: {self._scenarios} scenarios ended, the last is {scenario}"
+            print(line, file=sys.stderr, flush=True)
 
 
 def check_cells(
@@ -233,6 +251,7 @@ class _Check:
             print(searchable(f"not paired: {unpaired_reason}", sys.stdout, "  ", " " * 4))
         counts = dict.fromkeys(STATUS_WORDS, 0)
         ended_by: list[str] = []
+        silent = _Silence(cell.name)
 
         def print_result(result: Any) -> None:
             counts[result.status] = counts.get(result.status, 0) + 1
@@ -242,6 +261,7 @@ class _Check:
                 print(searchable(line, sys.stdout, "  ", " " * 8))
 
         def print_scenario(attempt: Any) -> None:
+            silent.end_with(attempt.scenario.name)
             if not attempt.skipped and not attempt.scenario.pair:
                 ended_by.append(attempt.ended_by)
             if attempt.stolen_share:
