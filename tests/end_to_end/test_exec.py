@@ -590,7 +590,7 @@ def test_variants_of_a_command_are_compared_in_blocks_and_the_exit_code_is_a_gat
     assert "repeat 1 of 3: variant=head" in result.err and "(control a)" in result.err
     output = " ".join(result.out.split())
     assert "Variant base:" in output and "Variant head:" in output
-    assert "value.p50_ms = 9.00 [9.00; 9.00] ms" in output and "Noise floor of" in output
+    assert "value.p50_ms = 9.00 [9.00, 9.00] ms" in output and "Noise floor of" in output
     rows = pl.read_parquet(cli.folder / "out" / "summary.parquet", glob=False)
     # Three blocks of two variants and three control runs of the first.
     assert sorted(rows["control"].to_list()) == sorted(["", "", "a", "b", "unsampled"] * 3)

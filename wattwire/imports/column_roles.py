@@ -31,6 +31,8 @@ UNBALANCED = 2
 BALANCED = 1
 """The same ratio for a column that is named like a response, such as lost or rate_hz."""
 VALUES_LISTED = 3
+_ROWS = " rows"
+"""Name of an auxiliary column. No column of a file starts with a space."""
 BLOCKS_MIN = 3
 """Minimum number of blocks that leaves two degrees of freedom, which an answer needs."""
 LONG_COLUMN = re.compile(r"metric|measure|measurement|variable|quantity|counter", re.IGNORECASE)
@@ -61,7 +63,7 @@ def _has_levels(rows: pl.DataFrame, name: str) -> bool:
     if RUN_COLUMN.fullmatch(name):
         return False
     present = rows.filter(~is_absent(name))
-    counts = present[name].value_counts()["count"]
+    counts = present[name].unique_counts()
     if not 1 < len(counts) <= rows.height / 2:
         return False
     if not is_numeric(present, name):
@@ -176,8 +178,8 @@ def sample_remarks(
     for name in header:
         if name in keys or not RUN_NAME.fullmatch(name):
             continue
-        places = rows.group_by(*keys, *unnamed, name).len()
-        fewest = places["len"].min()
+        counts = rows.group_by(*keys, *unnamed, name).len(_ROWS)[_ROWS]
+        fewest = counts.min()
         if isinstance(fewest, int) and fewest >= SAMPLES_MIN:
             yield Remark(
                 "Each row counts as a run",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -320,8 +321,8 @@ def _with_whole_run_names(
     keys = [*filter(None, [request.block]), *request.factors]
     if request.run is None:
         return rows, []
-    places = rows.select(request.run, *keys).unique().group_by(request.run).len()
-    shared = int((places["len"] > 1).sum())
+    places = rows.select(request.run, *keys).unique().group_by(request.run).len(ROW)
+    shared = int((places[ROW] > 1).sum())
     if shared < max(2, SHARED_NAMES * places.height):
         return rows, []
     remark = Remark(
@@ -372,7 +373,7 @@ def _check_runs(path: Path, rows: pl.DataFrame, request: TableRequest) -> None:
 def _check_no_summaries(path: Path, rows: pl.DataFrame, request: TableRequest) -> None:
     """Raise UsageError if a level marks rows that summarise the runs of other levels."""
     for name in request.factors:
-        counts = dict(rows[name].value_counts(sort=True).iter_rows())
+        counts = Counter(rows[name].to_list())
         for level, count in counts.items():
             runs = SUMMARY_SUFFIX.fullmatch(level)
             is_footer = count == 1 < max(counts.values()) and SUMMARY_ROW.fullmatch(level)
@@ -397,8 +398,9 @@ def _check_comparable_numbers(
                 f"them in one unit, or import the rows of one unit with --where {name}={values[0]}."
             )
     for name in request.response_columns:
-        divisor = TOTALS.get(name)
-        if divisor in header:
+        divisor = TOTALS.get(name, "")
+        is_count = divisor in header and divisor not in request.response_columns
+        if is_count and rows[divisor].n_unique() > 1:
             raise UsageError(
                 f"{path}: {name} is a total of {divisor}, which differs between rows. Add a column "
                 f"with {name} divided by {divisor}, and name it in --response."

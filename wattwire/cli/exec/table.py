@@ -327,7 +327,7 @@ def _cell(value: Any, factor: float = 1.0) -> str:
         return MISSING
     if isinstance(value, Interval):
         low, high = number(value.low * factor), number(value.high * factor)
-        return f"{number(value.estimate * factor)} [{low}; {high}]"
+        return f"{number(value.estimate * factor)} [{low}, {high}]"
     if isinstance(value, (BelowResolution, NotComputable)):
         return str(value)
     return number(float(value) * factor)

@@ -202,8 +202,11 @@ def test_a_limit_whose_treatments_were_all_skipped_does_not_hold(tmp_path):
     limit = {"response": "latency_p50_us", "max": 1e9, "where": {"language": SLOW}}
     checked(tmp_path / "c", limit)
     evidence = gather(Campaign(tmp_path / "c"))
-    measured = [entry for entry in evidence.plan if entry["treatment"]["language"] != SLOW]
-    found = check_limits(replace(evidence, plan=measured))
+    plan = [
+        {**entry, "skipped": "no toolchain"} if entry["treatment"]["language"] == SLOW else entry
+        for entry in evidence.plan
+    ]
+    found = check_limits(replace(evidence, plan=plan))
     assert [(one.verdict, one.runs) for one in found] == [(UNCLEAR, 0)]
 
 
