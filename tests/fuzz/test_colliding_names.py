@@ -147,7 +147,9 @@ def test_no_name_of_a_factor_changes_the_numbers(cases: Cases, tmp_path: Path) -
         for at, name in enumerate(names):
             entry = ratios[table.factor(name)]
             assert entry["estimate"] == pytest.approx(ratio(at), rel=0.02), name
-            assert (entry["baseline"], entry["level"]) in ((1, 2), ("v", "w")), name
+            # Levels of a column with the name of a version or a commit stay texts.
+            levels = (entry["baseline"], entry["level"])
+            assert levels in ((1, 2), ("1", "2"), ("v", "w")), name
 
 
 def test_no_name_of_a_level_changes_the_numbers(cases: Cases, tmp_path: Path) -> None:

@@ -569,10 +569,10 @@ def _check_repeated(
 
 def _with_positions(runs: pl.DataFrame) -> pl.DataFrame:
     """Return the summary, with blocks numbered by first occurrence and positions within blocks."""
-    blocks = runs.select(pl.col("block").unique(maintain_order=True)).with_row_index("number", 1)
+    blocks = runs.select(pl.col("block").unique(maintain_order=True)).with_row_index(ROW, 1)
     numbered = runs.join(blocks, on="block", maintain_order="left")
     return runs.with_columns(
-        numbered["number"].cast(pl.Int64).alias("block"),
+        numbered[ROW].cast(pl.Int64).alias("block"),
         *(_levels(runs[name]) for name in runs.columns if name.startswith("factor.")),
         pl.int_range(1, pl.len() + 1).over("block").alias("position"),
         attempt=pl.lit(1, pl.Int64),
