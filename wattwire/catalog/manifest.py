@@ -56,7 +56,7 @@ MIDDLEWARE_KEYS: dict[str, Any] = {
 }  # fmt: skip
 NODE_KEYS: dict[str, Any] = {
     **CELL_KEYS, "language": str, "quarantine": {"*": None}, "wire": str,
-    "imports": str,
+    "imports": str, "remark": str,
     "settings": {"*": {"allowed": list, "because": str}},
     "emulated": {"device": str, "clock_hz": float, "cycles_per_instruction": [float]},
 }  # fmt: skip

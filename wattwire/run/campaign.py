@@ -124,9 +124,14 @@ class CampaignRunner:
             for name, build in sorted(prepared.builds.items())
             if (calls := stranger_calls(build.key)) is not None
         }
+        remarks = {
+            name: remark
+            for name, build in sorted(prepared.builds.items())
+            if (remark := build.cell.document.get("remark"))
+        }
         machine = self._machine()
-        measured = {"harness_costs": costs, "stranger_calls": strangers}
-        campaign.write_json("machine.json", {**machine, **measured})
+        known = {"harness_costs": costs, "stranger_calls": strangers, "remarks": remarks}
+        campaign.write_json("machine.json", {**machine, **known})
         campaign.freeze("plan.json", self._plan_document(plan, prepared))
         campaign.journal.add_segment(identity_of(machine), [], _now())
         # Last and at once: without an identity, --resume knows that nothing was measured.

@@ -95,7 +95,14 @@ def section(evidence: Evidence) -> Section:
         part.parts.append(Text(PHRASES("none"), "warning"))
     part.parts += round_trip_costs(evidence.reader.machine)
     part.parts += slow_for_strangers(evidence.reader.machine)
+    part.parts += remarks_of_cells(evidence.reader.machine)
     return part
+
+
+def remarks_of_cells(machine: Mapping[str, Any]) -> list[Text]:
+    """Return the remarks that the manifests of the campaign's cells contain."""
+    remarks = machine.get("remarks") or {}
+    return [Text(f"{cell}: {remark}") for cell, remark in sorted(remarks.items())]
 
 
 def slow_for_strangers(machine: Mapping[str, Any]) -> list[Text]:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from wattwire.report.parts import Table, Text
-from wattwire.report.sections.harness import round_trip_costs, slow_for_strangers
+from wattwire.report.sections.harness import (
+    remarks_of_cells,
+    round_trip_costs,
+    slow_for_strangers,
+)
 from wattwire.stats import Interval
 
 COST = {
@@ -42,3 +46,9 @@ def test_a_server_that_is_slow_for_strangers_is_named_with_its_own_time_and_the_
         assert word in text.words
     assert text.tone == "warning"
     assert slow_for_strangers({}) == []
+
+
+def test_a_page_prints_the_remark_of_a_cell() -> None:
+    (text,) = remarks_of_cells({"remarks": {"rest/go": "The library adds 60 µs."}})
+    assert text.words == "rest/go: The library adds 60 µs."
+    assert remarks_of_cells({}) == []
