@@ -177,23 +177,28 @@ fn marked(run: &str) -> Vec<i32> {
     members::all().into_iter().filter(|pid| is_leftover(pid) && !excluded.contains(pid)).collect()
 }
 
+/// Kills the leftovers and returns those that have ended. A node dies with its guard, perhaps before
+/// its own signal.
 fn kill_marked(run: &str) -> Vec<i32> {
-    let mut killed = Vec::new();
-    for pid in marked(run) {
+    let mut pids = marked(run);
+    for pid in &pids {
         // The process had the mark immediately before.
-        if members::kill(pid, libc::SIGKILL) {
-            killed.push(pid);
-        }
+        members::kill(*pid, libc::SIGKILL);
     }
-    for pid in &killed {
+    for pid in &pids {
         wait_for_end(*pid, Duration::from_secs(2));
     }
-    killed
+    pids.retain(|pid| has_ended(*pid));
+    pids
+}
+
+fn has_ended(pid: i32) -> bool {
+    Stat::read(pid).is_none_or(|stat| stat.state == 'Z')
 }
 
 fn wait_for_end(pid: i32, wait: Duration) {
     let until = Instant::now() + wait;
-    while Stat::read(pid).is_some_and(|stat| stat.state != 'Z') && Instant::now() < until {
+    while !has_ended(pid) && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(2));
     }
 }
