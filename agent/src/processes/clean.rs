@@ -177,8 +177,8 @@ fn marked(run: &str) -> Vec<i32> {
     members::all().into_iter().filter(|pid| is_leftover(pid) && !excluded.contains(pid)).collect()
 }
 
-/// Kills the leftovers and returns those that have ended. A node dies with its guard, perhaps before
-/// its own signal.
+/// Kills the leftovers and returns those that have ended. A node dies with its guard, perhaps
+/// before its own signal.
 fn kill_marked(run: &str) -> Vec<i32> {
     let mut pids = marked(run);
     for pid in &pids {
