@@ -41,6 +41,8 @@ NONE = (TooFew, NotComputable)
 def _every_warning_is_an_error():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        # The collector of garbage may find an open process of another test at this moment.
+        warnings.simplefilter("default", ResourceWarning)
         yield
 
 
