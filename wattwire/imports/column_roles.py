@@ -31,8 +31,6 @@ UNBALANCED = 2
 BALANCED = 1
 """The same ratio for a column that is named like a response, such as lost or rate_hz."""
 VALUES_LISTED = 3
-_ROWS = " rows"
-"""Name of an auxiliary column. No column of a file starts with a space."""
 BLOCKS_MIN = 3
 """Minimum number of blocks that leaves two degrees of freedom, which an answer needs."""
 LONG_COLUMN = re.compile(r"metric|measure|measurement|variable|quantity|counter", re.IGNORECASE)
@@ -178,8 +176,7 @@ def sample_remarks(
     for name in header:
         if name in keys or not RUN_NAME.fullmatch(name):
             continue
-        counts = rows.group_by(*keys, *unnamed, name).len(_ROWS)[_ROWS]
-        fewest = counts.min()
+        fewest = rows.select(pl.len().over(*keys, *unnamed, name).min()).item()
         if isinstance(fewest, int) and fewest >= SAMPLES_MIN:
             yield Remark(
                 "Each row counts as a run",

@@ -398,9 +398,10 @@ def _check_comparable_numbers(
                 f"them in one unit, or import the rows of one unit with --where {name}={values[0]}."
             )
     for name in request.response_columns:
-        divisor = TOTALS.get(name, "")
-        is_count = divisor in header and divisor not in request.response_columns
-        if is_count and rows[divisor].n_unique() > 1:
+        divisor = TOTALS.get(name)
+        if divisor is None or divisor not in header or divisor in request.response_columns:
+            continue
+        if rows[divisor].n_unique() > 1:
             raise UsageError(
                 f"{path}: {name} is a total of {divisor}, which differs between rows. Add a column "
                 f"with {name} divided by {divisor}, and name it in --response."
