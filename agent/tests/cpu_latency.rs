@@ -10,11 +10,11 @@ use serde_json::{json, Value};
 
 const DEVICE: &str = "/dev/cpu_dma_latency";
 
-fn start_with(device: &Path) -> (Agent, PathBuf, String) {
-    let (folder, run) = scratch();
+/// Starts an agent whose end removes the folder.
+fn start_with(folder: &Path, device: &Path) -> Agent {
     let mut command = Command::new(env!("CARGO_BIN_EXE_wattwire-agent"));
     command.env("WATTWIRE_CPU_LATENCY", device);
-    (Agent::start_by(command, &folder, "none"), folder, run)
+    Agent::start_by(command, folder, "none")
 }
 
 /// Returns whether a process has a file open.
@@ -38,7 +38,7 @@ fn written(file: &Path) -> i32 {
 fn the_agent_writes_32_bits_and_holds_the_file_until_the_release() {
     let (folder, _) = scratch();
     let file = file_of(&folder);
-    let (mut agent, _, _) = start_with(&file);
+    let mut agent = start_with(&folder, &file);
     assert_eq!(agent.hello["cpu_latency"], json!({"path": file, "absent": null}));
     assert!(!holds(agent.pid(), &file), "hello holds nothing");
     let held = agent.request("hold_cpu_latency", json!({"us": 70}));
@@ -54,9 +54,9 @@ fn the_agent_writes_32_bits_and_holds_the_file_until_the_release() {
 
 #[test]
 fn no_other_process_holds_the_file_after_the_agent_is_killed() {
-    let (folder, _) = scratch();
+    let (folder, run) = scratch();
     let file = file_of(&folder);
-    let (mut agent, _, run) = start_with(&file);
+    let mut agent = start_with(&folder, &file);
     agent.request("hold_cpu_latency", json!({"us": 0}));
     let node = agent.spawn("node", &run, &["sleep", "1000"]);
     let pids = ["pid", "guard_pid"].map(|key| node[key].as_i64().unwrap() as i32);
@@ -67,8 +67,8 @@ fn no_other_process_holds_the_file_after_the_agent_is_killed() {
 
 #[test]
 fn a_missing_device_and_a_negative_latency_are_errors() {
-    let missing = Path::new("/dev/no-such-device");
-    let (mut agent, _, _) = start_with(missing);
+    let (folder, _) = scratch();
+    let mut agent = start_with(&folder, Path::new("/dev/no-such-device"));
     let reason = agent.hello["cpu_latency"]["absent"].as_str().unwrap().to_string();
     assert!(reason.contains("/dev/no-such-device"), "{reason}");
     agent.expect_error("hold_cpu_latency", json!({"us": 0}), "absent");
