@@ -14,9 +14,10 @@ inline void client(Kit& kit) {
   uint64_t calls = 0;
   auto call = [&](Bytes buffer, int64_t timeout_ns) -> std::optional<Bytes> {
     const uint64_t number = calls++;
-    const int64_t deadline = now_ns() + timeout_ns;
     if (!stream.send(kRequest, number, buffer)) throw SendFailed("the connection is closed");
-    for (int64_t left; replies.open() && (left = deadline - now_ns()) > 0;) {
+    // Later frames than the first one follow only a call that timed out.
+    for (int64_t left = timeout_ns; replies.open() && left > 0;
+         left = kit.call_begin_ns() + timeout_ns - now_ns()) {
       auto frame = replies.receive(left);
       if (frame && frame->kind == kReply && frame->number == number) return frame->payload;
     }
@@ -26,7 +27,7 @@ inline void client(Kit& kit) {
 
   std::map<uint64_t, wattwire::Slot*> waiting;
   auto poll = [&](int64_t timeout_ns) {
-    auto frame = replies.receive(timeout_ns);
+    auto frame = replies.receive_until(timeout_ns);
     // Sleeps if the stream is closed, so that the event loop does not spin.
     if (!replies.open()) wattwire::sleep_until_ns(now_ns() + timeout_ns);
     if (!frame) return;

@@ -93,16 +93,14 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // while the kernel's buffer is full, because two nodes that only wait would deadlock.
   template <class Idle>
   bool send(FrameKind kind, uint64_t number, Bytes payload, Idle idle) {
-    const int64_t deadline = now_ns() + timeout_ns_;
     uint8_t head[kHeadBytes];
     const auto length = static_cast<uint32_t>(payload.size);
     std::memcpy(head, &length, 4);
     head[4] = kind;
     std::memcpy(head + 5, &number, 8);
     iovec parts[] = {{head, kHeadBytes}, {const_cast<uint8_t*>(payload.data), payload.size}};
-    bool sent = two_writes_ ? write(parts, 1, deadline, idle) &&
-                                  (length == 0 || write(parts + 1, 1, deadline, idle))
-                            : write(parts, 2, deadline, idle);
+    bool sent = two_writes_ ? write(parts, 1, idle) && (length == 0 || write(parts + 1, 1, idle))
+                            : write(parts, 2, idle);
     if (!sent) close();
     return sent;
   }
@@ -132,42 +130,58 @@ class Stream : public std::enable_shared_from_this<Stream> {
     return frame;
   }
 
-  // Reads the available data once. Closes the stream at its end or after an error.
-  void read() {
+  // Reads the available data once. Closes the stream at its end or after an error. Waits for data
+  // as long as `limit_wait` allows if `flags` lacks MSG_DONTWAIT.
+  void read(int flags = MSG_DONTWAIT) {
     if (begin_ == end_) begin_ = end_ = 0;
     if (end_ == buffer_.size()) make_room(end_ - begin_ + kReadBytes);
     // The kernel acknowledges in the read unless the option is off.
     if (quickack_ == "off") acknowledge();
-    ssize_t count = recv(socket_, &buffer_[end_], buffer_.size() - end_, MSG_DONTWAIT);
+    ssize_t count = recv(socket_, &buffer_[end_], buffer_.size() - end_, flags);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (count <= 0) return close();
     end_ += static_cast<size_t>(count);
     acknowledge();
   }
 
-  // Waits for the next complete frame. Returns nullopt at the timeout or the end of the stream.
+  // Waits for the next complete frame, with a single system call per read. Returns nullopt at the
+  // timeout, which it may exceed by up to 1 ms, or at the end of the stream.
   std::optional<Frame> receive(int64_t timeout_ns) {
     const int64_t deadline = now_ns() + timeout_ns;
-    while (open()) {
+    for (int64_t left = timeout_ns; left > 0; left = deadline - now_ns()) {
       if (auto frame = take()) return frame;
-      const int64_t left = deadline - now_ns();
-      if (!open() || left <= 0 || !wait_for(socket_, POLLIN, left)) break;
+      if (!open()) break;
+      limit_wait(left);
+      read(0);
+    }
+    return take();
+  }
+
+  // Like `receive`, but with a timeout in ns resolution for event loops. A timeout of 0 reads once.
+  std::optional<Frame> receive_until(int64_t timeout_ns) {
+    const int64_t deadline = now_ns() + timeout_ns;
+    for (int64_t left = timeout_ns; left >= 0; left = deadline - now_ns()) {
+      if (auto frame = take()) return frame;
+      if (!open() || !wait_for(socket_, POLLIN, left)) return std::nullopt;
       read();
     }
-    return std::nullopt;
+    return take();
   }
 
  private:
   template <class Idle>
-  bool write(iovec* parts, size_t count, int64_t deadline, Idle idle) {
+  bool write(iovec* parts, size_t count, Idle idle) {
+    int64_t deadline = 0;  // from the first time that the kernel's buffer is full
     while (open() && count > 0) {
       msghdr message = {};
       message.msg_iov = parts;
       message.msg_iovlen = count;
       ssize_t taken = sendmsg(socket_, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
       if (taken < 0) {
+        if (errno != EAGAIN) return false;
+        if (deadline == 0) deadline = now_ns() + timeout_ns_;
         const int64_t left = deadline - now_ns();
-        if (errno != EAGAIN || left <= 0) return false;
+        if (left <= 0) return false;
         idle(left);
         continue;
       }
@@ -192,6 +206,15 @@ class Stream : public std::enable_shared_from_this<Stream> {
     if (bytes_needed > buffer_.size()) buffer_.resize(bytes_needed + kReadBytes);
   }
 
+  // Makes a system call only if the limit changes.
+  void limit_wait(int64_t timeout_ns) {
+    const int64_t limit_ms = timeout_ns / 1000000 + 1;
+    if (limit_ms == limit_ms_) return;
+    timeval limit = {limit_ms / 1000, limit_ms % 1000 * 1000};
+    setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    limit_ms_ = limit_ms;
+  }
+
   void acknowledge() {
     // Linux may leave this mode at any time (tcp(7)), so the node sets it after every read.
     int on = quickack_ == "on" ? 1 : 0;
@@ -204,6 +227,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   const std::string quickack_;
   const uint8_t last_kind_;
   const int64_t timeout_ns_;
+  int64_t limit_ms_ = 0;
   std::vector<uint8_t> buffer_;
   size_t begin_ = 0, end_ = 0;
 };

@@ -154,17 +154,21 @@ class Stream:
         self._acknowledge()
 
     def receive(self, timeout_s: float) -> Frame | None:
-        """Return the next frame, or None if it is incomplete at the timeout or the stream's end."""
+        """Return the next frame, or None if it is incomplete at the timeout or the stream's end.
+
+        A timeout of 0 reads the available bytes once.
+        """
         deadline_ns = self._kit.now() + int(timeout_s * 1e9)
+        left_s = timeout_s
         while self.open:
             frame = self.take()
             if frame is not None:
                 return frame
-            left_ns = deadline_ns - self._kit.now()
             # The timeout of select has a resolution of 1 µs, that of a socket 1 ms.
-            if left_ns <= 0 or not select.select((self,), (), (), left_ns / 1e9)[0]:
+            if left_s < 0 or not select.select((self,), (), (), left_s)[0]:
                 return None
             self.read()
+            left_s = (deadline_ns - self._kit.now()) / 1e9
         return None
 
     def _make_room(self, bytes_needed: int) -> None:

@@ -214,9 +214,11 @@ impl Stream {
         })
     }
 
-    /// Waits for the next complete frame. Returns None at the timeout or the end of the stream.
+    /// Waits for the next complete frame. Returns None at the timeout or the end of the stream. A
+    /// timeout of 0 reads the available data once.
     pub fn receive(&self, inbox: &mut Inbox, timeout_ns: i64) -> Option<Frame> {
         let deadline_ns = now_ns().saturating_add(timeout_ns);
+        let mut left_ns = timeout_ns;
         loop {
             if !self.is_open() {
                 return None;
@@ -224,11 +226,11 @@ impl Stream {
             if let Some(frame) = self.take(inbox) {
                 return Some(frame);
             }
-            let left_ns = deadline_ns - now_ns();
-            if left_ns <= 0 || !wait_for(&self.socket, libc::POLLIN, left_ns) {
+            if left_ns < 0 || !wait_for(&self.socket, libc::POLLIN, left_ns) {
                 return None;
             }
             self.read(inbox);
+            left_ns = deadline_ns - now_ns();
         }
     }
 
