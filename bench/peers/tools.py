@@ -15,6 +15,7 @@ import resource
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
@@ -35,6 +36,8 @@ PROMISE = 1.25
 """A cell that takes longer than this ratio needs an explanation or a repair."""
 AGREEMENT = 1.15
 CALLS = 1500
+SLOW_SIDE_S = 5.0
+"""Time after which a tool stops on a slow server, so that it makes fewer calls than CALLS."""
 SOCKET_BYTES = 64
 TOOL_S = 2
 HANG_S = 120.0
@@ -281,15 +284,16 @@ def tool_median_us(
         endpoint = _endpoint(node)
         with on_cores(places[0]):
             warm = _warm_calls(server)
-            begin = _ended_cost()
+            begin, begin_s = _ended_cost(), time.monotonic()
             _output(tool.argv(endpoint, warm, workbench.folder), workbench.folder)
-            middle = _ended_cost()
-            output = _output(tool.argv(endpoint, CALLS, workbench.folder), workbench.folder)
+            middle, call_s = _ended_cost(), (time.monotonic() - begin_s) / warm
+            calls = min(CALLS, max(warm, round(SLOW_SIDE_S / call_s)))
+            output = _output(tool.argv(endpoint, calls, workbench.folder), workbench.folder)
             end = _ended_cost()
         group.finish()
-    if tool.counts_calls:
+    if tool.counts_calls and calls != warm:
         first, second = _per_call(begin, middle, 1), _per_call(middle, end, 1)
-        costs.append(_per_call(first, second, CALLS - warm))
+        costs.append(_per_call(first, second, calls - warm))
     return tool.median_us(output)
 
 
