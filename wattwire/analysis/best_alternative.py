@@ -64,6 +64,22 @@ class Reversal:
 
 
 @dataclass(frozen=True)
+class Exchange:
+    """Two alternatives whose order differs significantly between two levels of another factor.
+
+    At `level`, the value of `second` is `ratio` times as bad as that of `first`. At `other_level`,
+    the value of `first` is `other_ratio` times as bad as that of `second`. Both are at least 1.
+    """
+
+    first: str
+    second: str
+    level: Any
+    ratio: float
+    other_level: Any
+    other_ratio: float
+
+
+@dataclass(frozen=True)
 class Choice:
     """The alternatives of a response, best first, or the reason why they are not ranked."""
 
@@ -73,6 +89,8 @@ class Choice:
     without: Mapping[str, str] = field(default_factory=dict)
     """Alternative without a rank → reason; one of its runs has no value."""
     reversals: tuple[Reversal, ...] = ()
+    exchanges: Mapping[str, tuple[Exchange, ...]] = field(default_factory=dict)
+    """Other factor of a question → pairs that change places between its levels, largest first."""
     saturated: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """Ranked alternative → its saturated runs and all its runs."""
     degrees: int | None = None
@@ -168,6 +186,11 @@ def _choice(
     ]
     return Choice(
         response, tuple(placed), without=without, reversals=tuple(reversals),
+        exchanges={
+            name: tuple(_exchanges(evidence, fit, ranking, single_levels, name, noise))
+            for name in _other_factors(evidence, factors, response)
+            if name in fit.factors and fit.kind == "treatments"
+        },
         saturated=_saturated(evidence, frame, factors, response), degrees=ranking.degrees,
     )  # fmt: skip
 
@@ -193,6 +216,58 @@ def _lower_at_levels(
         if lower:
             levels, ratio = lower[0]
             yield name, level, dict(zip(ranking.factors, levels, strict=True)), ratio
+
+
+def _other_factors(
+    evidence: Evidence, factors: Sequence[str], response: Response
+) -> dict[str, None]:
+    """Return the factors beside `factors` of the questions about a response and `factors`."""
+    return dict.fromkeys(
+        name
+        for question in evidence.study.questions
+        if set(factors) < set(question.factors)
+        and response in (resolve(name, evidence.described) for name in question.responses)
+        for name in question.factors
+        if name not in factors
+    )
+
+
+def _exchanges(
+    evidence: Evidence,
+    fit: stats.Fit,
+    ranking: stats.Ranking,
+    single_levels: Mapping[str, Any],
+    factor: str,
+    noise: float,
+) -> Iterator[Exchange]:
+    """Yield the pairs of alternatives that change places between two levels of a factor.
+
+    Both orders are significant, and both ratios are above the A/A `noise`. The confidence level of
+    the ranking is Bonferroni-corrected over all ordered pairs and levels.
+    """
+    titles = [
+        _title(evidence, {**single_levels, **dict(zip(ranking.factors, at.levels, strict=True))})
+        for at in ranking.alternatives
+    ]
+    places = {at.levels: place for place, at in enumerate(ranking.alternatives)}
+    levels = fit.factors[factor]
+    confidence = stats.bonferroni(ranking.level, len(levels) * len(places))
+    better: dict[tuple[int, int], list[tuple[float, Any]]] = {}
+    for level in levels:
+        for worse, place in places.items():
+            lower = stats.lower_at(fit, ranking.factors, worse, (factor, level), confidence)
+            for lower_levels, ratio in lower:
+                if ratio > noise:
+                    better.setdefault((places[lower_levels], place), []).append((ratio, level))
+    found = []
+    for (first, second), at_levels in better.items():
+        if first < second and (second, first) in better:
+            ratio, level = max(at_levels, key=lambda pair: pair[0])
+            other_ratio, other_level = max(better[second, first], key=lambda pair: pair[0])
+            found.append(
+                Exchange(titles[first], titles[second], level, ratio, other_level, other_ratio)
+            )
+    yield from sorted(found, key=lambda exchange: -exchange.ratio * exchange.other_ratio)
 
 
 def _title(evidence: Evidence, levels: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -220,6 +221,11 @@ def _choice(choice: Choice) -> dict[str, Any]:
                 "ratio": reversal.ratio,
             }
             for reversal in choice.reversals
+        ],
+        "exchanges": [
+            {"factor": factor, **asdict(exchange)}
+            for factor, exchanges in choice.exchanges.items()
+            for exchange in exchanges
         ],
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -205,14 +206,19 @@ def test_a_campaign_that_stops_by_width_ranks_at_the_level_of_its_answers(
         levels.clear()
 
 
-def by_payload(folder: Path, factor: float) -> tuple[Evidence, Answers]:
-    """Return alternatives whose fastest, cpp, is `factor` times as slow at the large payload."""
+def by_payload(
+    folder: Path, factor: float, asked: Sequence[str] = ("language",)
+) -> tuple[Evidence, Answers]:
+    """Return alternatives whose fastest, cpp, is `factor` times as slow at the large payload.
+
+    `asked` are the factors of the question.
+    """
     names, sizes = ("cpp", "go", "rust"), (64, 4096)
     study = {
         "factors": {"language": list(names), "payload_bytes": list(sizes)},
         "answers": {"best_of": ["language"]},
         "question": [
-            {"id": "Q", "text": "?", "factors": ["language"], "responses": ["latency_p50_us"]}
+            {"id": "Q", "text": "?", "factors": list(asked), "responses": ["latency_p50_us"]}
         ],
     }
     planted_us = {"cpp": 10.0, "go": 50.0, "rust": 60.0}
@@ -254,3 +260,37 @@ def test_an_alternative_that_is_the_best_at_every_level_is_the_winner(tmp_path: 
     (choice,) = lowest.choices(evidence, answers)
     assert choice.placed[0].title == "cpp" and choice.reversals == ()
     assert phrases_in(headline(evidence, answers), "best_headline.no_winner_at_all_levels") == []
+
+
+def test_pairs_that_change_places_between_the_levels_of_an_asked_factor_are_named(
+    tmp_path: Path,
+) -> None:
+    # cpp is better than go and rust by 5 and 6 at 64 B, and worse by 1.6 and 1.33 at 4096 B.
+    evidence, answers = by_payload(tmp_path, 8.0, ("language", "payload_bytes"))
+    (choice,) = lowest.choices(evidence, answers)
+    found = {exchange.second: exchange for exchange in choice.exchanges["payload_bytes"]}
+    assert set(found) == {"go", "rust"}
+    for second, ratio, other_ratio in (("go", 50 / 10, 80 / 50), ("rust", 60 / 10, 80 / 60)):
+        exchange = found[second]
+        assert (exchange.first, exchange.level, exchange.other_level) == ("cpp", 64, 4096)
+        assert exchange.ratio == pytest.approx(ratio, rel=0.05)
+        assert exchange.other_ratio == pytest.approx(other_ratio, rel=0.05)
+    (entry,) = document(evidence, answers)["best_alternatives"]
+    assert [exchange["second"] for exchange in entry["exchanges"]] == [*found]
+    below = best_alternative_words.sentences(evidence, evidence.study.questions[0], [choice])
+    pairs = phrases_in(below, "best.exchange")
+    assert [(pair.values["first"], pair.values["second"]) for pair in pairs] == [
+        ("cpp", second) for second in found
+    ]
+    assert phrases_in(below, "best.no_exchange") == []
+
+
+def test_an_order_that_no_level_turns_is_said_if_the_question_asks(tmp_path: Path) -> None:
+    evidence, answers = by_payload(tmp_path / "asked", 3.0, ("language", "payload_bytes"))
+    (choice,) = lowest.choices(evidence, answers)
+    assert choice.exchanges == {"payload_bytes": ()}
+    below = best_alternative_words.sentences(evidence, evidence.study.questions[0], [choice])
+    assert only(below, "best.no_exchange").values["alternatives"] == 3
+    evidence, answers = by_payload(tmp_path / "unasked", 8.0)
+    (choice,) = lowest.choices(evidence, answers)
+    assert choice.exchanges == {}

@@ -42,6 +42,15 @@ PHRASES = Phrases(
             "of an overload."
         ),
         "saturated_title": "{title} ({saturated} of {runs:plural run})",
+        "exchanges": "The order depends on {factor}: {pairs:listed}.",
+        "exchange": (
+            "{first} is better than {second} at {level} (by a factor of {ratio:number}) and worse "
+            "at {other_level} ({other_ratio:number})"
+        ),
+        "no_exchange": (
+            "No pair of the {alternatives:plural alternative} significantly changes its order in "
+            "{response} with {factor}."
+        ),
         "mean": "geometric mean",
         "mean_of_treatments": "geometric mean over {treatments:plural treatment}",
         "near": "; not significantly {worse}: {titles:listed}",
@@ -105,7 +114,11 @@ def sentences(evidence: Evidence, question: Question, choices: Sequence[Choice])
             if choice.placed
             else _means_sentence(evidence, choice, factors, means)
         )
-        texts += [text, *_wins_by_level(evidence, choice.response, factors, means)]
+        texts += [
+            text,
+            *_exchanges(evidence, question, choice),
+            *_wins_by_level(evidence, choice.response, factors, means),
+        ]
     return [Text(text, "item") for text in texts]
 
 
@@ -193,6 +206,43 @@ def reversal_phrases(evidence: Evidence, choice: Choice) -> list[Phrase]:
     ]
     more = len(choice.reversals) - NAMED_MAX
     return [*phrases, *([PHRASES("more", more=more)] if more > 0 else [])]
+
+
+def _exchanges(evidence: Evidence, question: Question, choice: Choice) -> list[Phrase]:
+    """Return a sentence per other factor of the question: which pairs change places with it."""
+    texts = []
+    for factor in question.factors:
+        exchanges = choice.exchanges.get(factor)
+        if exchanges is None:
+            continue
+        title = words.factor_title(factor)
+        if not exchanges:
+            texts.append(
+                PHRASES(
+                    "no_exchange",
+                    alternatives=len(choice.placed),
+                    response=choice.response.title,
+                    factor=title,
+                )
+            )
+            continue
+        pairs = [
+            PHRASES(
+                "exchange",
+                first=exchange.first,
+                second=exchange.second,
+                level=evidence.title(factor, exchange.level),
+                ratio=exchange.ratio,
+                other_level=evidence.title(factor, exchange.other_level),
+                other_ratio=exchange.other_ratio,
+            )
+            for exchange in exchanges[:NAMED_MAX]
+        ]
+        more = len(exchanges) - NAMED_MAX
+        if more > 0:
+            pairs.append(PHRASES("more", more=more))
+        texts.append(PHRASES("exchanges", factor=title, pairs=pairs))
+    return texts
 
 
 def _higher(higher: Sequence[Placed], worse: Phrase) -> Phrase:
