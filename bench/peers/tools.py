@@ -124,8 +124,9 @@ TOOLS = (
     Tool("wrk", "rest", _wrk, _wrk_median_us, counts_calls=False),
     Tool("ghz", "grpc", _ghz, _ghz_median_us),
 )
-SOCKETS = {"udp/cpp": (), "tcp/cpp": ("--tcp",)}
-"""Cell → options of sockperf for the same protocol. Its server and its client are a pair."""
+SOCKETS = ("udp/cpp", "tcp/cpp")
+"""Cells beside sockperf. Its server and its client are a pair."""
+SOCKET_PORTS = (11112, 11113)
 SAME_SERVER = (("grpc/rust", "grpc/go"), ("rest/rust", "rest/go"))
 """Pairs of cells whose clients are compared on the server of the first."""
 
@@ -159,9 +160,9 @@ def _comparisons(
             yield from _clients_of_one_server(workbench, pairs, first, second, places)
     if is_absent("sockperf"):
         return
-    for name, options in SOCKETS.items():
+    for name in SOCKETS:
         if name in chosen:
-            yield from _beside_sockperf(workbench, pairs, name, options, places)
+            yield from _beside_sockperf(workbench, pairs, name, places)
 
 
 def _beside_tool(
@@ -197,7 +198,7 @@ def _clients_of_one_server(
 
 
 def _beside_sockperf(
-    workbench: Bench, pairs: int, name: str, options: Sequence[str], places: tuple[int, int]
+    workbench: Bench, pairs: int, name: str, places: tuple[int, int]
 ) -> Iterator[Comparison]:
     cell = workbench.cell(name)
     if cell is None:
@@ -206,7 +207,8 @@ def _beside_sockperf(
     ours = functools.partial(
         client_median_us, workbench, cell, cell, places, [], SOCKET_BYTES, SOCKET_CALLS
     )
-    theirs = functools.partial(_sockperf_median_us, options, places)
+    by_tcp = name.startswith("tcp/")
+    theirs = functools.partial(_sockperf_median_us, by_tcp, places, workbench.folder)
     yield from _compared(label, abba(label, ours, theirs, pairs), AGREEMENT)
 
 
@@ -352,14 +354,24 @@ def _output(argv: Sequence[str], folder: Path) -> str:
     return result.stdout
 
 
-def _sockperf_median_us(options: Sequence[str], places: tuple[int, int]) -> float:
-    """Return the median round trip (µs) of sockperf's client with sockperf's server."""
-    address = ["-i", "127.0.0.1", "-p", "11112", *options]
+def _sockperf_median_us(by_tcp: bool, places: tuple[int, int], folder: Path) -> float:
+    """Return the median round trip (µs) of sockperf's client with sockperf's server.
+
+    Its TCP server waits with poll on two ports, because the server of tcp/cpp waits with poll for
+    new connections. With one port, it would block in recvfrom, as the server of udp/cpp does.
+    """
+    address = ["-i", "127.0.0.1", "-p", str(SOCKET_PORTS[0])]
+    argv = ["sockperf", "server", *address]
+    if by_tcp:
+        address.append("--tcp")
+        ports = folder / "ports.txt"
+        ports.write_text("".join(f"T:127.0.0.1:{port}\n" for port in SOCKET_PORTS))
+        argv = ["sockperf", "server", "-f", str(ports), "-F", "poll"]
     size = ["-m", str(SOCKET_BYTES)]
     with on_cores(places[1]):
         server = subprocess.Popen(
-            ["sockperf", "server", *address], stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            start_new_session=True,
         )  # fmt: skip
     WATCHDOG.node_started(server.pid)
     try:
