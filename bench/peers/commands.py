@@ -1,12 +1,14 @@
 """Compare `wattwire exec` with hyperfine and GNU time on three commands.
 
-- Wall time: the median of `RUNS` runs in each repeat. The same command varies between runs, so
-  hyperfine also measures it twice; if hyperfine deviates from itself by more than the target, the
-  result is undecided. Both tools let the machine idle for as long before each run.
-- CPU time: GNU time prints hundredths of a second, which is 14 % of the shortest command. The
-  reference is therefore hyperfine's sum of user and system time (getrusage, in µs), of the same
-  run: `exec` measures hyperfine, which measures the command.
-- Peak memory: the largest process, as GNU time prints it.
+A command varies between runs by more than the targets, so `exec` measures hyperfine, which measures
+one run of the command: wall time and CPU time of both are those of the same run.
+
+- Wall time: the window of `exec` without hyperfine's own time, which is the median over runs of
+  `true` of the window without the time that hyperfine prints.
+- CPU time: `exec`'s sum without the row of hyperfine itself, and hyperfine's sum of user and system
+  time (getrusage, in µs). GNU time prints hundredths of a second, which is 14 % of the shortest
+  command.
+- Peak memory: the largest process, as GNU time prints it for another run.
 """
 
 from __future__ import annotations
@@ -28,8 +30,7 @@ from typing import Any
 from bench.packages import is_absent
 
 REPEATS = 20
-RUNS = 5
-IDLE_S = 0.4
+RUNS_OF_TRUE = 9
 TIMEOUT_S = 300.0
 WALL_S, CPU_SHARE, PEAK_SHARE = 2e-3, 0.01, 0.02
 """Targets: the largest deviation of each repeat from the reference."""
@@ -71,41 +72,29 @@ class Figures:
     """Whether the target is a share of the reference; otherwise it is in the unit."""
     ours: list[float] = field(default_factory=list)
     reference: list[float] = field(default_factory=list)
-    again: list[float] = field(default_factory=list)
-    """A second measurement by the reference, if the command varies between runs."""
 
-    def add(self, ours: float, reference: float, *again: float) -> None:
+    def add(self, ours: float, reference: float) -> None:
         """Add the figures of a repeat."""
         self.ours.append(ours)
         self.reference.append(reference)
-        self.again += again
-
-    def deviations(self, values: Sequence[float]) -> list[float]:
-        """Return the deviation of each value from the reference, in the unit of the target."""
-        return [
-            abs(value - reference) / (reference if self.is_share else 1.0)
-            for value, reference in zip(values, self.reference, strict=True)
-        ]
 
     def row(self) -> str:
         """Return the table row: medians, number within the target, and the verdict."""
-        ours, again = self.deviations(self.ours), self.deviations(self.again or self.reference)
-        within = [sum(d <= self.target for d in side) for side in (ours, again)]
-        count = len(ours)
-        verdict = "passed" if within[0] == count else "failed"
-        if within[1] < count and verdict == "failed":
-            verdict = "undecided"
+        deviations = [
+            (ours - reference) / (reference if self.is_share else 1.0)
+            for ours, reference in zip(self.ours, self.reference, strict=True)
+        ]
+        within = sum(abs(deviation) <= self.target for deviation in deviations)
         scale = 100.0 if self.is_share else 1000.0
         unit = "%" if self.is_share else "ms"
-        signed = [a - b for a, b in zip(self.ours, self.reference, strict=True)]
         median = statistics.median
-        bias = median(signed) / (median(self.reference) if self.is_share else 1.0)
-        control = f"{within[1]} of {count}" if self.again else "–"
+        largest, typical = max(map(abs, deviations)) * scale, median(deviations) * scale
+        verdict = "passed" if within == len(deviations) else "failed"
         return (
             f"| {self.name} | {median(self.ours):.4g} {self.unit} | "
-            f"{median(self.reference):.4g} {self.unit} | {bias * scale:+.2f} {unit} | "
-            f"{max(ours) * scale:.2f} {unit} | ≤ {self.target * scale:g} {unit} | "
-            f"{within[0]} of {count} | {control} | {verdict} |"
+            f"{median(self.reference):.4g} {self.unit} | {typical:+.2f} {unit} | "
+            f"{largest:.2f} {unit} | ≤ {self.target * scale:g} {unit} | "
+            f"{within} of {len(deviations)} | {verdict} |"
         )
 
 
@@ -117,9 +106,9 @@ def report(repeats: int) -> None:
         return
     print(
         "| command and figure | exec, median | reference, median | median deviation | largest | "
-        "target | within | reference against itself | verdict |"
+        "target | within | verdict |"
     )
-    print("|---" * 9 + "|")
+    print("|---" * 8 + "|")
     with tempfile.TemporaryDirectory(prefix="wattwire-bench-") as scratch:
         for name, command, folder in _commands(Path(scratch)):
             for figures in _measured(name, command, folder, Path(scratch), repeats):
@@ -146,15 +135,18 @@ def _measured(
     wall = Figures(f"{name}: wall", "s", WALL_S, is_share=False)
     cpu = Figures(f"{name}: CPU", "s", CPU_SHARE)
     peak = Figures(f"{name}: peak", "MiB", PEAK_SHARE)
-    for repeat in range(repeats):
-        sides = [_exec, _hyperfine, _hyperfine]
-        # The order changes, so that a drift of the machine favours none.
-        order = [(repeat + place) % 3 for place in range(3)]
-        results = {side: sides[side](command, folder, scratch, RUNS) for side in order}
-        ours, reference, again = results[0], results[1], results[2]
-        wall.add(ours["wall_s"], reference["wall_s"], again["wall_s"])
-        peak.add(ours["peak_mib"], _gnu_peak_mib(command, folder))
-        cpu.add(*_cpu_of_one_run(command, folder, scratch))
+    overheads_s = []
+    for _ in range(RUNS_OF_TRUE):
+        table, measured = _of_one_run(["true"], folder, scratch)
+        overheads_s.append(table["repeats"][0]["window_s"] - measured["times"][0])
+    overhead_s = statistics.median(overheads_s)
+    for _ in range(repeats):
+        table, measured = _of_one_run(command, folder, scratch)
+        wall.add(table["repeats"][0]["window_s"] - overhead_s, measured["times"][0])
+        own_s = next(r["cpu_s"]["mean"] for r in table["processes"] if r["process"] == HYPERFINE)
+        cpu.add(table["whole"]["cpu_s"]["mean"] - own_s, measured["user"] + measured["system"])
+        peaks = [r["memory_peak_kib"] for r in table["processes"] if "memory_peak_kib" in r]
+        peak.add(max(p["mean"] for p in peaks) / 1024, _gnu_peak_mib(command, folder))
     return [wall, cpu, peak]
 
 
@@ -165,50 +157,19 @@ def _run(argv: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def _exec_table(command: Sequence[str], folder: Path, scratch: Path, runs: int) -> dict[str, Any]:
-    """Return the table of `wattwire exec` for a command."""
-    campaign = scratch / "campaign"
-    # Half of the time before a run, half after it.
-    options = ["--campaign", str(campaign), "--repeat", str(runs), "--baseline", f"{IDLE_S}s"]
-    argv = [sys.executable, "-m", "wattwire", "exec", "--json", "--no-report", *options]
+def _of_one_run(
+    command: Sequence[str], folder: Path, scratch: Path
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the table of `wattwire exec` and the result of hyperfine for the same run."""
+    campaign, result = scratch / "campaign", scratch / "hyperfine.json"
+    nested = [HYPERFINE, "-N", "--style", "none", "--runs", "1", "--export-json", str(result)]
+    ours = [sys.executable, "-m", "wattwire", "exec", "--json", "--no-report"]
+    argv = [*ours, "--campaign", str(campaign), "--", *nested, shlex.join(command)]
     try:
-        table = json.loads(_run([*argv, "--", *command], folder).stdout)
+        table = json.loads(_run(argv, folder).stdout)
     finally:
         shutil.rmtree(campaign, ignore_errors=True)
-    assert isinstance(table, dict)
-    return table
-
-
-def _exec(command: Sequence[str], folder: Path, scratch: Path, runs: int) -> dict[str, float]:
-    table = _exec_table(command, folder, scratch, runs)
-    rows = table["processes"]
-    peaks_kib = [row["memory_peak_kib"]["mean"] for row in rows if "memory_peak_kib" in row]
-    walls_s = [repeat["window_s"] for repeat in table["repeats"]]
-    return {"wall_s": statistics.median(walls_s), "peak_mib": max(peaks_kib) / 1024}
-
-
-def _hyperfine_argv(command: Sequence[str], result: Path, runs: int) -> list[str]:
-    """Return the arguments of hyperfine without a shell."""
-    options = ["-N", "--style", "none", "--runs", str(runs), "--export-json", str(result)]
-    return [HYPERFINE, *options, shlex.join(command)]
-
-
-def _hyperfine(command: Sequence[str], folder: Path, scratch: Path, runs: int) -> dict[str, float]:
-    result = scratch / "hyperfine.json"
-    _run([*_hyperfine_argv(command, result, runs), "--prepare", f"sleep {IDLE_S}"], folder)
-    return {"wall_s": statistics.median(json.loads(result.read_text())["results"][0]["times"])}
-
-
-def _cpu_of_one_run(command: Sequence[str], folder: Path, scratch: Path) -> tuple[float, float]:
-    """Return the CPU time (s) of a run in the table of `exec`, and that of hyperfine.
-
-    `exec` measures hyperfine, whose own row is subtracted.
-    """
-    result = scratch / "nested.json"
-    table = _exec_table(_hyperfine_argv(command, result, 1), folder, scratch, 1)
-    own_s = next(r["cpu_s"]["mean"] for r in table["processes"] if r["process"] == HYPERFINE)
-    measured = json.loads(result.read_text())["results"][0]
-    return table["whole"]["cpu_s"]["mean"] - own_s, measured["user"] + measured["system"]
+    return table, json.loads(result.read_text())["results"][0]
 
 
 def _gnu_peak_mib(command: Sequence[str], folder: Path) -> float:
