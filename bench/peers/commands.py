@@ -1,20 +1,19 @@
 """Compare `wattwire exec` with hyperfine and GNU time on three commands.
 
-A command varies between runs by more than the targets, so `exec` measures hyperfine, which measures
-one run of the command: wall time and CPU time of both are those of the same run.
+A command varies between runs by more than the targets, so `exec` measures the tool, which measures
+one run of the command, and both have the figures of the same run.
 
 - Wall time: the window of `exec` without hyperfine's own time, which is the median over runs of
   `true` of the window without the time that hyperfine prints.
 - CPU time: `exec`'s sum without the row of hyperfine itself, and hyperfine's sum of user and system
   time (getrusage, in µs). GNU time prints hundredths of a second, which is 14 % of the shortest
   command.
-- Peak memory: the largest process, as GNU time prints it for another run.
+- Peak memory: the largest process of another run, in which `exec` measures GNU time.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import shutil
@@ -145,8 +144,7 @@ def _measured(
         wall.add(table["repeats"][0]["window_s"] - overhead_s, measured["times"][0])
         own_s = next(r["cpu_s"]["mean"] for r in table["processes"] if r["process"] == HYPERFINE)
         cpu.add(table["whole"]["cpu_s"]["mean"] - own_s, measured["user"] + measured["system"])
-        peaks = [r["memory_peak_kib"] for r in table["processes"] if "memory_peak_kib" in r]
-        peak.add(max(p["mean"] for p in peaks) / 1024, _gnu_peak_mib(command, folder))
+        peak.add(*_peaks_mib(command, folder, scratch))
     return [wall, cpu, peak]
 
 
@@ -157,27 +155,36 @@ def _run(argv: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+def _exec_table(command: Sequence[str], folder: Path, scratch: Path) -> dict[str, Any]:
+    """Return the table of `wattwire exec` for one run of a command."""
+    campaign = scratch / "campaign"
+    ours = [sys.executable, "-m", "wattwire", "exec", "--json", "--no-report"]
+    try:
+        output = _run([*ours, "--campaign", str(campaign), "--", *command], folder).stdout
+    finally:
+        shutil.rmtree(campaign, ignore_errors=True)
+    table = json.loads(output)
+    assert isinstance(table, dict)
+    return table
+
+
 def _of_one_run(
     command: Sequence[str], folder: Path, scratch: Path
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the table of `wattwire exec` and the result of hyperfine for the same run."""
-    campaign, result = scratch / "campaign", scratch / "hyperfine.json"
-    nested = [HYPERFINE, "-N", "--style", "none", "--runs", "1", "--export-json", str(result)]
-    ours = [sys.executable, "-m", "wattwire", "exec", "--json", "--no-report"]
-    argv = [*ours, "--campaign", str(campaign), "--", *nested, shlex.join(command)]
-    try:
-        table = json.loads(_run(argv, folder).stdout)
-    finally:
-        shutil.rmtree(campaign, ignore_errors=True)
+    result = scratch / "hyperfine.json"
+    options = ["-N", "--style", "none", "--runs", "1", "--export-json", str(result)]
+    table = _exec_table([HYPERFINE, *options, shlex.join(command)], folder, scratch)
     return table, json.loads(result.read_text())["results"][0]
 
 
-def _gnu_peak_mib(command: Sequence[str], folder: Path) -> float:
-    environment = {**os.environ, "LC_ALL": "C"}
-    result = subprocess.run(
-        [GNU_TIME, "-v", *command], cwd=folder, capture_output=True, text=True, check=True,
-        env=environment, timeout=TIMEOUT_S, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
-    match = GNU_PEAK.search(result.stderr)
-    assert match is not None, result.stderr
-    return int(match[1]) / 1024
+def _peaks_mib(command: Sequence[str], folder: Path, scratch: Path) -> tuple[float, float]:
+    """Return the peak (MiB) of the largest process: by `exec`, and by GNU time in the same run."""
+    result = scratch / "time.txt"
+    table = _exec_table([GNU_TIME, "-v", "-o", str(result), *command], folder, scratch)
+    peaks_kib = [
+        row["memory_peak_kib"]["mean"] for row in table["processes"] if "memory_peak_kib" in row
+    ]
+    match = GNU_PEAK.search(result.read_text())
+    assert match is not None, result.read_text()
+    return max(peaks_kib) / 1024, int(match[1]) / 1024
