@@ -187,7 +187,7 @@ def _choice(
     return Choice(
         response, tuple(placed), without=without, reversals=tuple(reversals),
         exchanges={
-            name: tuple(_exchanges(evidence, fit, ranking, single_levels, name, noise))
+            name: tuple(_exchanges(fit, ranking, [at.title for at in placed], name, noise))
             for name in _other_factors(evidence, factors, response)
             if name in fit.factors and fit.kind == "treatments"
         },
@@ -233,22 +233,14 @@ def _other_factors(
 
 
 def _exchanges(
-    evidence: Evidence,
-    fit: stats.Fit,
-    ranking: stats.Ranking,
-    single_levels: Mapping[str, Any],
-    factor: str,
-    noise: float,
+    fit: stats.Fit, ranking: stats.Ranking, titles: Sequence[str], factor: str, noise: float
 ) -> Iterator[Exchange]:
     """Yield the pairs of alternatives that change places between two levels of a factor.
 
-    Both orders are significant, and both ratios are above the A/A `noise`. The confidence level of
-    the ranking is Bonferroni-corrected over all ordered pairs and levels.
+    `titles` are those of the ranking's alternatives. Both orders are significant, and both ratios
+    are above the A/A `noise`. The confidence level of the ranking is Bonferroni-corrected over all
+    ordered pairs and levels.
     """
-    titles = [
-        _title(evidence, {**single_levels, **dict(zip(ranking.factors, at.levels, strict=True))})
-        for at in ranking.alternatives
-    ]
     places = {at.levels: place for place, at in enumerate(ranking.alternatives)}
     levels = fit.factors[factor]
     confidence = stats.bonferroni(ranking.level, len(levels) * len(places))

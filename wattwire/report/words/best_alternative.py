@@ -42,7 +42,7 @@ PHRASES = Phrases(
             "of an overload."
         ),
         "saturated_title": "{title} ({saturated} of {runs:plural run})",
-        "exchanges": "The order depends on {factor}: {pairs:listed}.",
+        "exchanges": "The order in {response} depends on {factor}: {pairs:listed}.",
         "exchange": (
             "{first} is better than {second} at {level} (by a factor of {ratio:number}) and worse "
             "at {other_level} ({other_ratio:number})"
@@ -193,7 +193,7 @@ def _saturated(choice: Choice) -> Phrase:
     )
 
 
-def reversal_phrases(evidence: Evidence, choice: Choice) -> list[Phrase]:
+def reversal_phrases(evidence: Evidence, choice: Choice) -> list[str]:
     """Return the levels of other factors at which another alternative is better."""
     phrases = [
         PHRASES(
@@ -202,10 +202,9 @@ def reversal_phrases(evidence: Evidence, choice: Choice) -> list[Phrase]:
             level=evidence.title(reversal.factor, reversal.level),
             ratio=reversal.ratio,
         )
-        for reversal in choice.reversals[:NAMED_MAX]
+        for reversal in choice.reversals
     ]
-    more = len(choice.reversals) - NAMED_MAX
-    return [*phrases, *([PHRASES("more", more=more)] if more > 0 else [])]
+    return first_names(phrases, NAMED_MAX)
 
 
 def _exchanges(evidence: Evidence, question: Question, choice: Choice) -> list[Phrase]:
@@ -236,12 +235,16 @@ def _exchanges(evidence: Evidence, question: Question, choice: Choice) -> list[P
                 other_level=evidence.title(factor, exchange.other_level),
                 other_ratio=exchange.other_ratio,
             )
-            for exchange in exchanges[:NAMED_MAX]
+            for exchange in exchanges
         ]
-        more = len(exchanges) - NAMED_MAX
-        if more > 0:
-            pairs.append(PHRASES("more", more=more))
-        texts.append(PHRASES("exchanges", factor=title, pairs=pairs))
+        texts.append(
+            PHRASES(
+                "exchanges",
+                response=choice.response.title,
+                factor=title,
+                pairs=first_names(pairs, NAMED_MAX),
+            )
+        )
     return texts
 
 
