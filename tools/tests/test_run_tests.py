@@ -1,4 +1,4 @@
-"""A test that fails beside others is repeated once; a fault fails twice."""
+"""A test that fails beside others is repeated once; a fault or a third such test fails the run."""
 
 import pytest
 
@@ -6,9 +6,11 @@ from tools import run_tests
 
 FLAKY = """
 from pathlib import Path
+import pytest
 
-def test_passes_the_second_time():
-    mark = Path(__file__).with_name("mark")
+@pytest.mark.parametrize("number", range({count}))
+def test_passes_the_second_time(number):
+    mark = Path(__file__).with_name(f"mark{{number}}")
     begun = mark.exists()
     mark.touch()
     assert begun
@@ -35,10 +37,17 @@ def suite(tmp_path, monkeypatch):
     return run
 
 
-def test_a_test_that_passes_without_others_is_named_and_does_not_fail_the_suite(suite, capfd):
-    assert suite(FLAKY) == 0
+def test_few_tests_that_pass_without_others_are_named_and_do_not_fail_the_suite(suite, capfd):
+    assert suite(FLAKY.format(count=run_tests.ALONE_MAX)) == 0
     shown = capfd.readouterr().out
-    assert "passed only without other tests: test_it.py::test_passes_the_second_time" in shown
+    assert "passed only without other tests: test_it.py::test_passes_the_second_time[0]" in shown
+
+
+def test_more_tests_that_pass_without_others_fail_the_suite(suite, capfd):
+    assert suite(FLAKY.format(count=run_tests.ALONE_MAX + 1)) == run_tests.FAILED
+    shown = capfd.readouterr().out
+    assert "3 tests passed only without other tests; allowed: 2" in shown
+    assert "failed twice" not in shown
 
 
 def test_a_test_that_fails_twice_fails_the_suite(suite, capfd):
