@@ -19,13 +19,15 @@ CARGO := cargo
 TESTS := $(BIN)/python tools/run_tests.py
 CAMPAIGN := campaigns/first-look-$(shell date +%Y-%m-%dT%H-%M-%S)
 
-.PHONY: constants help setup agent check test test-all test-hostile test-setup lint demo clean requirements packages-%
+.PHONY: constants help setup agent check quick test test-full test-all test-hostile test-setup lint demo clean requirements packages-%
 
 help:
 	@echo "make setup         create .venv with pinned packages, build the agent and link emulator"
 	@echo "make demo          run a small study and write its report (a few minutes)"
 	@echo "make check         run lint and check the repository's rules"
-	@echo "make test          run the tests, with one cell and one pair of languages per middleware"
+	@echo "make quick         run the tests that need Python alone (about a minute)"
+	@echo "make test          run these, the page, agent, runs, hosts, and a cell per kind (ten minutes)"
+	@echo "make test-full     run these, and the tests of all middleware and languages (half an hour)"
 	@echo "make test-all      run the tests with every cell and every pair (hours, gigabytes of disk)"
 	@echo "make test-hostile  kill processes at random times, and run mutated studies and hostile nodes"
 	@echo "make lint          check formats, lints and types"
@@ -79,18 +81,27 @@ demo: setup
 # builds of cells.
 test-setup:
 	@begun=$$(date +%s); \
-	$(MAKE) -s --no-print-directory packages-test packages-demo $(STAMP); \
+	$(MAKE) -s --no-print-directory packages-test $(STAMP); \
 	packages=$$(date +%s); \
 	$(MAKE) -s --no-print-directory agent; \
 	echo "packages: $$((packages - begun)) s; agent: $$(($$(date +%s) - packages)) s"
 
+# tests/tiers.toml has the tier of each test. A tier includes the tiers before it.
+quick: packages-quick
+	@$(MAKE) -s --no-print-directory $(STAMP)
+	@$(TESTS) --tier quick
+
 test: test-setup
-	@$(TESTS)
+	@$(TESTS) --tier test
 
-test-all: packages-test-all test-setup
-	@WATTWIRE_HEAVY=1 $(TESTS) -m ""
+# `make test-full AFTER=test` omits the tests of `make test`.
+test-full: packages-test-full test-setup
+	@$(TESTS) --tier full --after "$(AFTER)"
 
-test-hostile: packages-test-all test-setup
+test-all: packages-test-all packages-test-full test-setup
+	@WATTWIRE_HEAVY=1 $(TESTS) --tier all
+
+test-hostile: packages-test-all packages-test-full test-setup
 	@$(BIN)/python -m tests.hostile
 
 lint: packages-lint

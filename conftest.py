@@ -1,4 +1,8 @@
-"""Tests run three at a time (`make test`); tests that measure or check for leftovers run alone."""
+"""Tests run three at a time (`make test`); tests that measure or check for leftovers run alone.
+
+`--tier` selects the tests of a tier, and `--after` excludes those of an earlier one. Both have the
+values quick, test, full and all; `tests/tiers.toml` has the tier of each test.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from tests import tiers
 from wattwire.rig import cache, observed
 
 # No deadline, because a shared machine is slow at times. The same examples in every run, so that a
@@ -63,11 +68,48 @@ def is_quiet(item: pytest.Item) -> bool:
     return item.get_closest_marker("quiet") is not None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Order files: quiet ones first, because hosts throttle long-busy guests.
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("tiers")
+    group.addoption("--tier", choices=tiers.TIERS, default="full", help="last tier to run")
+    group.addoption("--after", choices=("", *tiers.TIERS), default="", help="tier that has passed")
 
-    Then files by their number of slow tests, so that no long file runs alone at the end.
+
+def selected_tiers(config: pytest.Config) -> frozenset[str]:
+    """Return the tiers to run. Empty for tests outside the repository, which have no tiers."""
+    if config.rootpath.resolve() != tiers.ROOT:
+        return frozenset()
+    tier, after = config.getoption("tier"), config.getoption("after")
+    selected = tiers.selected(tier, after)
+    if not selected:
+        raise pytest.UsageError(f"--tier {tier}: --after {after} excludes all its tests")
+    return selected
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Skip files without tests of the selected tiers, because importing all takes half a minute."""
+    selected = selected_tiers(config)
+    if not selected or config.rootpath not in collection_path.parents:
+        return None
+    place = collection_path.relative_to(config.rootpath).as_posix()
+    return None if tiers.tiers_in(place) & selected else True
+
+
+def tier_of(item: pytest.Item) -> str:
+    try:
+        return tiers.MATRIX if item.get_closest_marker("matrix") else tiers.tier_of(item.nodeid)
+    except LookupError as error:
+        raise pytest.UsageError(str(error)) from error
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Select the tests of the tiers, and order files: quiet ones first.
+
+    Quiet tests are first because hosts throttle long-busy guests. Then follow files by their number
+    of slow tests, so that no long file runs alone at the end.
     """
+    if selected := selected_tiers(config):
+        collected, items[:] = [*items], [item for item in items if tier_of(item) in selected]
+        config.hook.pytest_deselected(items=[*{*collected} - {*items}])
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
     quiet = {item.path for item in items if is_quiet(item)}
     items.sort(key=lambda item: (item.path not in quiet, -slow[item.path]))

@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 KILLS = ("-m", "tests.end_to_end.random_kills")
-PYTEST = ("-m", "pytest", "-p", "no:cacheprovider", "-v", "-s", "-m", "matrix or not matrix")
+PYTEST = ("-m", "pytest", "-p", "no:cacheprovider", "-v", "-s", "--tier", "all")
 PATTERN = re.compile(
     r"\S+: \d+ kills, \d+ failed|test_\S+: [\d,]+ cases|\d+ modes, \d+ wrong.*"
     r"|=+ (.*(?:passed|failed).*) =+"

@@ -1,8 +1,8 @@
 """Test that cells satisfy the contract.
 
-`make test` checks a cell of each middleware, and test_check_pairs.py its pair with one other
-language. `make test-all` checks every cell and every pair. contract/conformance/tests runs the
-whole suite on the cells that test kits.
+`make test` checks a run of a cell of each kind. `make test-full` checks a cell of each middleware,
+and test_check_pairs.py its pair with one other language. `make test-all` checks every cell and
+every pair. contract/conformance/tests runs the whole suite on the cells that test kits.
 """
 
 from __future__ import annotations
@@ -23,6 +23,11 @@ CHOSEN = {cell.name for middleware in MIDDLEWARE for cell in representatives(mid
 then need most of a core. Python's cells are tested in test_check_pairs.py.
 """
 
+KINDS = ("udp/cpp", "tcp/rust", "mqtt/python", "ros2/python", "grpc/python", "rest/python")
+"""Cells of sockets, a broker, discovery and calls that need few packages, in three languages."""
+OF_A_RUN = ("command-line", "lines", "open", "closed", "terminated")
+"""Scenarios of the suite; all of them take one to two minutes for such a cell."""
+
 
 @pytest.fixture(scope="module")
 def checked(tmp_path_factory):
@@ -33,6 +38,13 @@ def checked(tmp_path_factory):
             cli, *(cell.name for cell in ALL if cell.middleware.name == middleware)
         )
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", KINDS)
+def test_a_cell_of_each_kind_keeps_the_contract_in_a_usual_run(cli, cell):
+    chosen = [word for name in OF_A_RUN for word in ("--clause", name)]
+    holds(check(cli, cell, "--no-pairs", *chosen), cell)
 
 
 @pytest.mark.slow

@@ -37,7 +37,7 @@ def test_quiet_tests_of_three_processes_run_alone_and_before_all_others(tmp_path
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "xdist.plugin", "-n", "3",
          "--dist", "loadfile", "--no-loadscope-reorder", str(tmp_path)],
         cwd=tmp_path, capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     rows = [line.split() for line in log.read_text().splitlines()]
