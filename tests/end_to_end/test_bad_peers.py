@@ -1,8 +1,8 @@
 """Test calls to absent, lying, untrusted or dying servers.
 
-The verdict must be clear and the counts complete, without leftovers. `make test` runs the Python
-cells of middleware that supports only calls. `make test-all` also tests the death of a server with
-every cell.
+The verdict must be clear and the counts complete, without leftovers. `make test-full` runs the
+Python cells of middleware that supports only calls. `make test-all` also tests the death of a
+server with every cell.
 """
 
 from __future__ import annotations

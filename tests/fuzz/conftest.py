@@ -20,8 +20,8 @@ def cases(request: pytest.FixtureRequest) -> Iterator[Cases]:
     """Return a function that yields seeds.
 
     `cases(short)` yields `short` seeds, or WATTWIRE_FUZZ_CASES seeds from WATTWIRE_FUZZ_SEED.
-    `cases(short, whole)` yields `whole` seeds in the full tests (`make test-all`). With
-    WATTWIRE_FUZZ_CASES, the number of cases is printed at the end (`pytest -s`).
+    `cases(short, whole)` yields `whole` seeds in `make test-all`. With WATTWIRE_FUZZ_CASES,
+    the number of cases is printed at the end (`pytest -s`).
     """
     counts: Counter[str] = Counter()
 

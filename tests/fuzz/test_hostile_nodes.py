@@ -1,6 +1,6 @@
 """Test that a node that violates the contract fails only its own attempt.
 
-`make test` tests a seeded sample of the modes, and `make test-all` tests all modes.
+`make test-full` tests a seeded sample of the modes, and `make test-all` tests all modes.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ WHOLE = [
     pytest.param(name, marks=() if proving_middleware(name) == "loopback" else pytest.mark.matrix)
     for name in LANGUAGES
 ]
-"""`make test` checks every kit with the golden vectors and its quick mutants. It runs the whole
-suite only for kits that loopback tests; `make test-all` runs it for all kits.
+"""`make test-full` checks every kit with the golden vectors and its quick mutants. It runs the
+whole suite only for kits that loopback tests; `make test-all` runs it for all kits.
 """
 Cells = Callable[[str], CellUnderTest]
 

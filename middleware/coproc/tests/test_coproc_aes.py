@@ -12,7 +12,7 @@ from middleware.coproc.tests.devices import ECHO, ENCRYPT, HEAD, BuiltCell, star
 from wattwire.catalog import Catalog
 
 QUICK = ("scalar", "openssl", "qemu-an385")
-"""The devices that `make test` checks; `make test-all` checks all."""
+"""The devices that `make test-full` checks; `make test-all` checks all."""
 NAMES = [name.partition("/")[2] for name in Catalog().cells if name.startswith("coproc/")]
 CELLS = [pytest.param(name, marks=[] if name in QUICK else pytest.mark.matrix) for name in NAMES]
 pytestmark = pytest.mark.slow

@@ -54,7 +54,7 @@ FAULTS = {
 }  # fmt: skip
 GPU = "/dev/nvidiactl"
 QUICK = ("echoes",)
-"""The fault that `make test` plants; `make test-all` plants all."""
+"""The fault that `make test-full` plants; `make test-all` plants all."""
 pytestmark = pytest.mark.slow
 
 

@@ -52,7 +52,7 @@ FAULTS = {
 }  # fmt: skip
 """Name → the statement before the fault, the fault, and the clause that it breaks."""
 QUICK = ("alters the last byte",)
-"""The fault that `make test` plants; `make test-all` plants all."""
+"""The fault that `make test-full` plants; `make test-all` plants all."""
 
 
 class Change(NamedTuple):
