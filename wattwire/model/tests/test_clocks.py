@@ -6,7 +6,6 @@ from fractions import Fraction
 import polars as pl
 import pytest
 
-from wattwire.model.deliveries import deliveries
 from wattwire.model.deployment import Deployment, Flow, Node, Process
 from wattwire.model.hosts.clocks import (
     BAND_ALLOWANCE_NS,
@@ -17,6 +16,7 @@ from wattwire.model.hosts.clocks import (
     clock_reasons,
     clocks_of_run,
 )
+from wattwire.model.ledger import deliveries
 
 SECOND = 1_000_000_000
 NEAR = ClockRelation("boot time:[1]")

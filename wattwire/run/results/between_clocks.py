@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from wattwire.model.deliveries import concatenated, infinite, quantile_rank
 from wattwire.model.deployment import Flow
 from wattwire.model.hosts.clocks import NodeClocks
+from wattwire.model.latencies import concatenated, quantile_rank
+from wattwire.model.ledger import infinite
 
 VARIATION_QUANTILES = {"p50": 0.50, "p99": 0.99}
 

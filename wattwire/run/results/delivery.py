@@ -1,30 +1,31 @@
-"""Count a run's messages end to end: expected = unique + failed + lost."""
+"""Count a run's messages end to end from its ledger."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from wattwire.model.deliveries import MESSAGE, LatencyTally, announced, deliveries
 from wattwire.model.deployment import Flow
 from wattwire.model.hosts.clocks import NodeClocks
-from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
-from wattwire.run.results.between_clocks import OrderTally, VariationTally, clock_bands_us
-from wattwire.run.results.hops import HopTally, Undelivered
-from wattwire.run.results.saturation import (
-    BacklogTally,
+from wattwire.model.latencies import LatencyTally
+from wattwire.model.ledger import (
+    EXPECTED,
+    RECEIVED,
     Drain,
-    GrowthTally,
-    Schedule,
-    Waits,
-    WaitTally,
+    Fate,
+    FateCounts,
+    LedgerPart,
+    announced,
+    ledger,
 )
+from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED, FLAG_WARM_UP
+from wattwire.run.results.between_clocks import OrderTally, VariationTally, clock_bands_us
+from wattwire.run.results.hops import HopTally
+from wattwire.run.results.saturation import BacklogTally, GrowthTally, Schedule, Waits, WaitTally
+from wattwire.run.results.throughput import ThroughputTally
 from wattwire.store import Messages
 
 RESTING_ON_SENT = (
@@ -37,81 +38,6 @@ AFTER_WARMUP = (
     "unsent_after_warmup",
 )  # fmt: skip
 """The same counts without the warm-up."""
-NONE_FAILED = np.empty(0, dtype=np.uint64)
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Counts of the stream of `sent` messages from `sender` to `receiver`.
-
-    sent = unique + failed + lost. Only a call can fail: it then ends with an error before its
-    timeout.
-    """
-
-    sender: int
-    receiver: int
-    sent: int
-    unique: int
-    lost: tuple[int, ...]
-    duplicates: int
-    out_of_range: int
-    failed: int = 0
-
-
-def count_pairs(messages: pl.DataFrame, flows: Sequence[Flow]) -> list[Pair]:
-    """Return the message counts of each (sender, receiver) pair.
-
-    For the reply to a call, the sender is also the receiver.
-    """
-    pairs: list[Pair] = []
-    for flow in flows:
-        sent = _sent_records(messages, flow)
-        if flow.result:
-            unanswered = FLAG_TIMEOUT | FLAG_FAILED
-            answered = sent.filter((pl.col("flags") & unanswered) == 0)
-            failed = _counters(sent.filter((pl.col("flags") & FLAG_FAILED) != 0))
-            pairs.append(_pair(flow.sender, flow.sender, _counters(sent), answered, failed))
-            continue
-        arrived = messages.filter(pl.col("kind") == MESSAGE, pl.col("sender") == flow.sender)
-        pairs += [
-            _pair(
-                flow.sender,
-                receiver,
-                _counters(sent),
-                arrived.filter(pl.col("node") == receiver),
-            )
-            for receiver in flow.receivers
-        ]
-    return pairs
-
-
-def _counters(frame: pl.DataFrame) -> npt.NDArray[np.uint64]:
-    """Return the distinct counters of the records in ascending order."""
-    return frame["counter"].unique().sort().to_numpy().astype(np.uint64)
-
-
-def _pair(
-    sender: int,
-    receiver: int,
-    sent: npt.NDArray[np.uint64],
-    arrived: pl.DataFrame,
-    failed: npt.NDArray[np.uint64] = NONE_FAILED,
-) -> Pair:
-    """Return the counts of one stream from its sent counters and its received records."""
-    unique = _counters(arrived)
-    in_range = np.intersect1d(unique, sent, assume_unique=True)
-    missing = np.setdiff1d(sent, unique, assume_unique=True)
-    lost = np.setdiff1d(missing, failed, assume_unique=True)
-    return Pair(
-        sender,
-        receiver,
-        len(sent),
-        len(in_range),
-        tuple(int(c) for c in lost),
-        len(arrived) - len(unique),
-        len(unique) - len(in_range),
-        len(missing) - len(lost),
-    )
 
 
 def cost_window_start_ns(
@@ -153,7 +79,7 @@ Span = tuple[int, int | None]
 def sent_within(parts: Iterable[pl.DataFrame], flows: Sequence[Flow], span_ns: Span) -> int:
     """Return the number of messages or calls that senders sent within `span_ns`."""
     return sum(
-        len(_counters(_within(_sent_records(part, flow), span_ns)))
+        _within(_sent_records(part, flow), span_ns)["counter"].n_unique()
         for part in parts
         for flow in flows
     )
@@ -163,7 +89,9 @@ def calls_that_count(parts: Iterable[pl.DataFrame], flows: Sequence[Flow]) -> in
     """Return the number of client calls without the warm-up flag."""
     counts = (pl.col("flags") & FLAG_WARM_UP) == 0
     return sum(
-        len(_counters(_sent_records(part, flow).filter(counts))) for part in parts for flow in flows
+        _sent_records(part, flow).filter(counts)["counter"].n_unique()
+        for part in parts
+        for flow in flows
     )
 
 
@@ -231,24 +159,19 @@ def lateness_us(messages: pl.DataFrame) -> pl.Series:
     return (scheduled["begin_ns"] - scheduled["intended_ns"]) / 1000.0
 
 
-def count_summary(
-    messages: pl.DataFrame, pairs: list[Pair], expected: pl.DataFrame, late_after_ns: int
-) -> dict[str, Any]:
-    """Return the message counts of one run, including the warm-up.
+COUNTED_FATES = {
+    "expected": EXPECTED, "received_unique": RECEIVED, "failed": [Fate.FAILED],
+    "lost": [Fate.LOST], "duplicates": [Fate.DUPLICATE], "late": [Fate.LATE],
+}  # fmt: skip
+"""Column → the fates of the deliveries that it counts. Late deliveries are also received."""
 
-    `late` is the number of first arrivals in the second half of the drain.
-    """
-    senders = {p.sender: p.sent for p in pairs}
-    corrupt = messages.filter((pl.col("flags") & FLAG_CORRUPT) != 0)
+
+def count_summary(counts: FateCounts, flows: Sequence[Flow]) -> dict[str, int]:
+    """Return the message counts of `flows` from those of their ledger, including the warm-up."""
+    sent = (counts.of(*EXPECTED, sender=f.sender) // f.expected_per_message for f in flows)
     return {
-        "sent": sum(senders.values()),
-        "expected": sum(p.sent for p in pairs),
-        "received_unique": sum(p.unique for p in pairs),
-        "failed": sum(p.failed for p in pairs),
-        "lost": sum(len(p.lost) for p in pairs),
-        "duplicates": sum(p.duplicates for p in pairs),
-        "late": int((expected["end_ns"] > late_after_ns).sum()),
-        "corrupt": len(corrupt),
+        "sent": sum(sent),
+        **{name: counts.of(*fates) for name, fates in COUNTED_FATES.items()},
     }
 
 
@@ -263,21 +186,20 @@ class Tallied:
     variation: dict[str, float | None]
     between_clocks: dict[str, float]
     """Bands of one-way latencies; empty without a rig or without one-way flows."""
-    undelivered: dict[int, Undelivered]
-    """Sender of a flow without replies → its undelivered deliveries."""
     unsent: int
     """Deliveries that the schedules require of messages that were never sent."""
     backlogs: dict[int, tuple[int, ...]]
     """Sender whose backlog grew until the end of its schedule → its backlogs (`BacklogTally`)."""
     waits: dict[int, Waits]
     """Sender of calls → how long its calls occupied it."""
+    throughput: dict[str, float | None]
 
 
 class PartTally(Protocol):
-    """A further result that accumulates from parts of a run's records."""
+    """A further result that accumulates from parts of a run's ledger."""
 
-    def add(self, part: pl.DataFrame, expected: pl.DataFrame, late_after_ns: int) -> None:
-        """Add the records of one part, and its deliveries."""
+    def add(self, part: LedgerPart) -> None:
+        """Add one part."""
 
 
 def tallied(
@@ -290,6 +212,7 @@ def tallied(
     further: PartTally | None = None,
     drain: Drain | None = None,
     schedules: Mapping[int, Schedule] | None = None,
+    rates_span_ns: tuple[int, int] = (0, 0),
 ) -> Tallied:
     """Return the message counts, latency, lateness and hops of a run's records.
 
@@ -299,38 +222,32 @@ def tallied(
     `further` also receives each part. `drain` is the time in which receivers wait for messages that
     are still in queues; without it, all missing messages are lost. `schedules` maps each sender of
     an open loop that could complete its schedule to this schedule; its messages that were never
-    sent are then infinitely late.
+    sent are then infinitely late. Throughput refers to `rates_span_ns`.
     """
     schedules = schedules or {}
-    known_senders = announced(messages.origins, flows)
-    counts: Counter[str] = Counter()
-    latency, hops = LatencyTally(), HopTally(flows, unrecorded, drain)
+    corrupt, latency, hops = 0, LatencyTally(), HopTally(flows, unrecorded)
     growth, variation, backlog = GrowthTally(), VariationTally(), BacklogTally(schedules)
     one_way, waits = [flow for flow in flows if not flow.result], WaitTally(flows)
-    order = OrderTally(one_way)
+    order, rates = OrderTally(one_way), ThroughputTally(flows, rates_span_ns)
     late_us: list[pl.Series] = []
-    for part in messages.parts():
-        expected = deliveries(part, flows, known_senders)
-        counts.update(count_summary(part, count_pairs(part, flows), expected, late_after_ns))
-        latency.add(expected)
-        for tally in (growth, variation, backlog, order):
-            tally.add(expected)
-        hops.add(part)
-        waits.add(part)
+    known_senders = announced(messages.origins, flows)
+    for part in ledger(messages.parts(), flows, known_senders, late_after_ns, drain, unrecorded):
+        for tally in (latency, growth, variation, backlog, order, waits, rates):
+            tally.add(part.deliveries)
+        for passages in part.passages:
+            hops.add(passages)
+        corrupt += int(((part.records["flags"] & FLAG_CORRUPT) != 0).sum())
         if further is not None:
-            further.add(part, expected, late_after_ns)
-        late_us.append(lateness_us(part))
+            further.add(part)
+        late_us.append(lateness_us(part.records))
     lateness = schedule_lateness_us(late_us)
     del late_us
     between_clocks = clock_bands_us(one_way, clocks) if clocks and one_way else {}
     quantiles = latency.summary(period_ns, scheduled_deliveries(flows, schedules))
-    undelivered = hops.undelivered()
+    counts = {**count_summary(latency.counts, flows), "corrupt": corrupt}
     if one_way:
-        total = sum(of_flow.total for of_flow in undelivered.values())
-        after_warmup = sum(of_flow.after_warmup for of_flow in undelivered.values())
-        counts.update({"undelivered": total, "lost": -total})
-        quantiles["undelivered_after_warmup"] = after_warmup
-        quantiles["lost_after_warmup"] = (quantiles["lost_after_warmup"] or 0) - after_warmup
+        counts["undelivered"] = latency.counts.of(Fate.UNDELIVERED)
+        quantiles["undelivered_after_warmup"] = latency.after_warmup(Fate.UNDELIVERED)
         counts["reordered"] = order.count()
     if period_ns or schedules:
         quantiles |= growth.summary()
@@ -340,9 +257,9 @@ def tallied(
         if flow.sender in schedules
     )
     return Tallied(
-        dict(counts), quantiles, lateness, hops.summary(), variation.summary(), between_clocks,
-        undelivered, max(0, scheduled - counts["expected"]), backlog.growing(),
-        waits.waits,
+        counts, quantiles, lateness, hops.summary(latency.counts), variation.summary(),
+        between_clocks, max(0, scheduled - counts["expected"]), backlog.growing(), waits.waits,
+        rates.summary(),
     )  # fmt: skip
 
 

@@ -5,22 +5,21 @@ The columns are those of the whole run with the suffix `.flow.NAME`.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
 
-from wattwire.model.deliveries import LatencyTally
 from wattwire.model.deployment import Flow
 from wattwire.model.hosts.clocks import NodeClocks
+from wattwire.model.latencies import LatencyTally
+from wattwire.model.ledger import Fate, LedgerPart
 from wattwire.model.metrics import OF_FLOWS
 from wattwire.run.results import delivery
 from wattwire.run.results.between_clocks import OrderTally, VariationTally, clock_bands_us
-from wattwire.run.results.hops import Undelivered
 from wattwire.run.results.saturation import BacklogTally, Schedule, backlog_growth
+from wattwire.run.results.throughput import THROUGHPUT, ThroughputTally
 
-SECOND_NS = 1_000_000_000
 RESTING_ON_SENT = (
     *delivery.RESTING_ON_SENT, *delivery.AFTER_WARMUP, "loss_share", "rate_hz_achieved",
 )  # fmt: skip
@@ -44,64 +43,54 @@ class FlowFacts:
 
 
 class FlowTally:
-    """Results of one flow, accumulated from parts of a run's records."""
+    """Results of one flow, accumulated from parts of a run's ledger."""
 
     def __init__(self, facts: FlowFacts) -> None:
         self._facts = facts
-        self._counts: Counter[str] = Counter()
         self._latency, self._variation = LatencyTally(), VariationTally()
         self._order, self._backlog = OrderTally([facts.flow]), BacklogTally(facts.schedules)
-        self._sent = self._arrived = 0
+        self._throughput, self._sent = ThroughputTally([facts.flow], facts.span_ns), 0
 
-    def add(self, part: pl.DataFrame, expected: pl.DataFrame, late_after_ns: int) -> None:
-        """Add the records of one part, and the deliveries of all flows in it."""
-        flow, (begin_ns, end_ns) = self._facts.flow, self._facts.span_ns
-        own = expected.filter(pl.col("sender") == flow.sender)
-        pairs = delivery.count_pairs(part, [flow])
-        self._counts.update(delivery.count_summary(part, pairs, own, late_after_ns))
-        self._latency.add(own)
-        self._variation.add(own)
-        self._order.add(own)
-        self._backlog.add(own)
-        self._sent += delivery.sent_within([part], [flow], self._facts.span_ns)
-        in_span = (pl.col("end_ns") >= begin_ns) & (pl.col("end_ns") < end_ns)
-        self._arrived += own.filter(pl.col("latency_us").is_finite() & in_span).height
+    def add(self, part: LedgerPart) -> None:
+        """Add one part, with the deliveries of all flows."""
+        flow = self._facts.flow
+        own = part.deliveries.filter(pl.col("sender") == flow.sender)
+        for tally in (
+            self._latency, self._variation, self._order, self._backlog, self._throughput,
+        ):  # fmt: skip
+            tally.add(own)
+        self._sent += delivery.sent_within([part.records], [flow], self._facts.span_ns)
 
-    def summary(
-        self, is_recorded: bool, clocks: NodeClocks | None, undelivered: Undelivered | None = None
-    ) -> dict[str, float | None]:
+    def summary(self, is_recorded: bool, clocks: NodeClocks | None) -> dict[str, float | None]:
         """Return the columns of the flow. Call this once, after the last part.
 
-        `is_recorded` is false if the sender left no records. `undelivered` are the messages that a
-        saturated hop had not delivered in time; they are not lost.
+        `is_recorded` is false if the sender left no records.
         """
-        facts = self._facts
-        if undelivered:
-            self._counts.update({"undelivered": undelivered.total, "lost": -undelivered.total})
-        columns: dict[str, float | None] = {**self._counts}
-        columns |= self._latency.summary(
-            facts.period_ns, delivery.scheduled_deliveries([facts.flow], facts.schedules)
+        facts, flow, latency = self._facts, self._facts.flow, self._latency
+        columns: dict[str, float | None] = {**delivery.count_summary(latency.counts, [flow])}
+        if not flow.result:
+            columns["undelivered"] = latency.counts.of(Fate.UNDELIVERED)
+        columns |= latency.summary(
+            facts.period_ns, delivery.scheduled_deliveries([flow], facts.schedules)
         )
         columns["backlog_growth"] = backlog_growth(self._backlog.growing())
         columns |= self._variation.summary()
         reordered, received = self._order.count(), columns["received_unique"]
         columns["reordered"] = reordered
         columns["reordered_share"] = reordered / received if received else None
-        if undelivered:
-            columns["undelivered_after_warmup"] = undelivered.after_warmup
-            missing = columns["lost_after_warmup"] or 0
-            columns["lost_after_warmup"] = missing - undelivered.after_warmup
+        if not flow.result:
+            columns["undelivered_after_warmup"] = latency.after_warmup(Fate.UNDELIVERED)
         lost, expected = columns["lost_after_warmup"], columns["expected_after_warmup"]
         columns["loss_share"] = lost / expected if expected and lost is not None else None
-        seconds = (facts.span_ns[1] - facts.span_ns[0]) / SECOND_NS
+        seconds = self._throughput.seconds
         if seconds > 0:
             columns["rate_hz_achieved"] = self._sent / seconds
-            columns["throughput_bytes_per_s"] = self._arrived * facts.payload_bytes / seconds
+            columns[THROUGHPUT] = self._throughput.messages * facts.payload_bytes / seconds
         if clocks:
-            columns |= clock_bands_us([facts.flow], clocks)
+            columns |= clock_bands_us([flow], clocks)
         if not is_recorded:
             columns |= dict.fromkeys(columns.keys() & set(RESTING_ON_SENT))
-        suffix = f".flow.{facts.flow.name}"
+        suffix = f".flow.{flow.name}"
         return {f"{name}{suffix}": v for name, v in columns.items() if name in OF_FLOWS}
 
 
@@ -111,23 +100,16 @@ class FlowTallies:
     def __init__(self, flows: Sequence[FlowFacts]) -> None:
         self._tallies = {facts.flow.sender: FlowTally(facts) for facts in flows}
 
-    def add(self, part: pl.DataFrame, expected: pl.DataFrame, late_after_ns: int) -> None:
-        """Add the records of one part, and its deliveries."""
+    def add(self, part: LedgerPart) -> None:
+        """Add one part."""
         for tally in self._tallies.values():
-            tally.add(part, expected, late_after_ns)
+            tally.add(part)
 
     def summary(
-        self,
-        unrecorded: Collection[int],
-        clocks: NodeClocks | None,
-        undelivered: Mapping[int, Undelivered] | None = None,
+        self, unrecorded: Collection[int], clocks: NodeClocks | None
     ) -> dict[str, float | None]:
-        """Return the columns of all flows. The nodes in `unrecorded` left no records.
-
-        `undelivered` maps a sender to its messages that a saturated hop had not delivered in time.
-        """
+        """Return the columns of all flows. The nodes in `unrecorded` left no records."""
         columns: dict[str, float | None] = {}
         for sender, tally in self._tallies.items():
-            of_flow = (undelivered or {}).get(sender)
-            columns |= tally.summary(sender not in unrecorded, clocks, of_flow)
+            columns |= tally.summary(sender not in unrecorded, clocks)
         return columns

@@ -1,9 +1,9 @@
-"""Detect saturation, and separate messages in the queue of a saturated hop from lost messages.
+"""Detect saturation from the ledger and the schedules of a run.
 
 Above the capacity of a hop, its queue and the latency of its messages grow for as long as the
 senders send. Messages that are still in the queue when `linger_ms` ends are neither delivered nor
-lost. If the sender has to wait instead, the queue is in its schedule: messages that are due and not
-yet sent.
+lost (`Fate.UNDELIVERED`). If the sender has to wait instead, the queue is in its schedule: messages
+that are due and not yet sent.
 """
 
 from __future__ import annotations
@@ -18,86 +18,12 @@ import numpy.typing as npt
 import polars as pl
 
 from wattwire.model.deployment import Flow
-from wattwire.model.sample_codes import FLAG_FAILED, FLAG_TIMEOUT
+from wattwire.model.ledger import EXPECTED, RECEIVED, Fate
 
-Mask = npt.NDArray[np.bool_]
 GROWTH = "latency_growth_us_per_s"
 GROWTH_SHARE_MAX, GROWTH_MIN, GROWTH_MIN_NS = 0.02, 3, 50_000_000
 """Growth of the backlog that shorter stalls of a busy machine reach: a share of the messages that
 are due, a number of messages, and the time (ns) in which so many messages are due."""
-GAPS = 3
-"""Arrivals on a saturated link come in bursts, so a gap can be longer than their mean."""
-
-
-@dataclass
-class Arrivals:
-    """Number of arrivals at a node, and the times (ns) of its first and its last one."""
-
-    count: int = 0
-    first_ns: int = 0
-    last_ns: int = 0
-
-    def add(self, arrived_ns: npt.NDArray[np.int64]) -> None:
-        """Add the arrivals of one part, of shape (arrivals,), at least one."""
-        first_ns, last_ns = int(arrived_ns.min()), int(arrived_ns.max())
-        self.first_ns = min(first_ns, self.first_ns) if self.count else first_ns
-        self.last_ns = max(last_ns, self.last_ns) if self.count else last_ns
-        self.count += len(arrived_ns)
-
-    @property
-    def gap_ns(self) -> float:
-        """Return the mean time between two arrivals; infinite with one arrival."""
-        return (self.last_ns - self.first_ns) / (self.count - 1) if self.count > 1 else math.inf
-
-
-@dataclass(frozen=True)
-class Drain:
-    """The time after STOP in which receivers wait for messages that are still in queues.
-
-    A node that receives after `until_ns` ends only when `linger_ms` ends, which is at `end_ns`.
-    `end_ns` is None if silence ends a node earlier.
-    """
-
-    until_ns: int
-    end_ns: int | None = None
-
-    def has_lasted(self, arrivals: Arrivals) -> bool:
-        """Return whether a node was still receiving when the drain ended.
-
-        A node that waits until `end_ns` in any case was receiving if its last arrival is no older
-        than GAPS mean times between arrivals.
-        """
-        silent_from_ns: float = self.until_ns
-        if self.end_ns is not None:
-            silent_from_ns = max(silent_from_ns, self.end_ns - GAPS * arrivals.gap_ns)
-        return arrivals.last_ns > silent_from_ns
-
-
-@dataclass
-class Tail:
-    """Messages of one hop that have not passed it, after the last counter that has.
-
-    `missing` is the number of all messages that have not passed the hop. `tail` and
-    `tail_after_warmup` are those after the last counter that has, with and without the warm-up.
-    """
-
-    missing: int = 0
-    tail: int = 0
-    tail_after_warmup: int = 0
-
-    def add(self, due: Mask, passed: Mask, warm_up: Mask) -> None:
-        """Add a part of the messages in the order of their counters, each of shape (messages,).
-
-        `due` messages have passed all earlier hops.
-        """
-        is_missing = due & ~passed
-        self.missing += int(is_missing.sum())
-        passed_at = np.flatnonzero(passed)
-        if passed_at.size:
-            self.tail = self.tail_after_warmup = 0
-            is_missing[: passed_at[-1]] = False
-        self.tail += int(is_missing.sum())
-        self.tail_after_warmup += int((is_missing & ~warm_up).sum())
 
 
 @dataclass(frozen=True)
@@ -150,7 +76,7 @@ class BacklogTally:
         self._backlogs: dict[tuple[int, int], npt.NDArray[np.int64]] = {}
 
     def add(self, expected: pl.DataFrame) -> None:
-        """Add the deliveries of one part (`model/deliveries.py`)."""
+        """Add the rows of one part of a ledger."""
         arrived = expected.filter(
             pl.col("latency_us").is_finite() & pl.col("sender").is_in(list(self._schedules))
         )
@@ -196,22 +122,20 @@ class Waits:
 
 
 class WaitTally:
-    """How long each sender's calls occupied it, accumulated from parts of a run."""
+    """How long each sender's calls occupied it, accumulated from parts of a run's ledger."""
 
     def __init__(self, flows: Sequence[Flow]) -> None:
-        self._kinds = {flow.sender: flow.result for flow in flows if flow.result}
-        self.waits = {sender: Waits() for sender in self._kinds}
+        self.waits = {flow.sender: Waits() for flow in flows if flow.result}
 
-    def add(self, part: pl.DataFrame) -> None:
-        """Add the records of one part."""
-        for sender, kind in self._kinds.items():
-            calls = part.filter(pl.col("node") == sender, pl.col("kind") == kind)
-            answered = calls.filter((pl.col("flags") & (FLAG_TIMEOUT | FLAG_FAILED)) == 0)
-            waits = self.waits[sender]
-            waits.sent += len(calls)
+    def add(self, rows: pl.DataFrame) -> None:
+        """Add the rows of one part."""
+        for sender, waits in self.waits.items():
+            calls = rows.filter(pl.col("sender") == sender)
+            answered = calls.filter(pl.col("fate").is_in(RECEIVED))
+            waits.sent += int(calls["fate"].is_in(EXPECTED).sum())
             waits.answered += len(answered)
             waits.answered_ns += int((answered["end_ns"] - answered["begin_ns"]).sum())
-            waits.timed_out += len(calls.filter((pl.col("flags") & FLAG_TIMEOUT) != 0))
+            waits.timed_out += int((calls["fate"] == Fate.LOST).sum())
 
 
 def is_held_up(spec: Mapping[str, Any], waits: Waits, late: int) -> bool:
@@ -227,7 +151,7 @@ def is_held_up(spec: Mapping[str, Any], waits: Waits, late: int) -> bool:
 
 
 class GrowthTally:
-    """Growth of latency with the due time, accumulated from parts of a run's deliveries.
+    """Growth of latency with the due time, accumulated from parts of a run's ledger.
 
     The growth is the slope of the least-squares line of latency over due time, without the
     warm-up and without messages that did not arrive. In a saturated open loop, it is the offered
@@ -240,7 +164,7 @@ class GrowthTally:
         self._sums = np.zeros(5)
 
     def add(self, expected: pl.DataFrame) -> None:
-        """Add the deliveries of one part (`model/deliveries.py`)."""
+        """Add the rows of one part of a ledger."""
         arrived = expected.filter(
             ~pl.col("warm_up") & pl.col("latency_us").is_finite() & pl.col("due_ns").is_not_null()
         )

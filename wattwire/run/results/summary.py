@@ -15,6 +15,7 @@ from wattwire.design import UNSAMPLED, PlannedRun
 from wattwire.model.deployment import BRIDGE, service_of
 from wattwire.model.flows import flow_parts
 from wattwire.model.hosts.clocks import ONE_CLOCK
+from wattwire.model.ledger import Drain
 from wattwire.model.records import SampleFileError, Samples
 from wattwire.model.study import Study
 from wattwire.model.verdict import COMPLETE, Outcome, Reason, Verdict, worst
@@ -40,8 +41,7 @@ from wattwire.run.results.convert import (
 )
 from wattwire.run.results.costs import costs_of_hosts
 from wattwire.run.results.flows import FlowFacts, FlowTallies
-from wattwire.run.results.saturation import Drain, Schedule, Waits, backlog_growth, is_held_up
-from wattwire.run.results.throughput import throughput
+from wattwire.run.results.saturation import Schedule, Waits, backlog_growth, is_held_up
 from wattwire.run.results.warm_up import counted_calls, first_counted_ns, flag_calls
 from wattwire.run.services import COUNTER_METRIC
 from wattwire.store import Messages
@@ -267,6 +267,7 @@ class Collected:
             of_flows,
             self._drain(),
             schedules,
+            self._rates_span_ns(),
         )
         self._backlogs, self._waits = tally.backlogs, tally.waits
         counts: dict[str, int | None] = {**tally.counts}
@@ -281,7 +282,7 @@ class Collected:
         states = [record.processes.states.get(n.process) for n in record.nodes]
         done = [s.lines["DONE"] for s in states if s and "DONE" in s.lines]
         clocks = record.clocks_of_nodes()
-        row |= of_flows.summary(self._without_records, clocks, tally.undelivered)
+        row |= of_flows.summary(self._without_records, clocks)
         row["foreign"] = sum(int(d.get("foreign") or 0) for d in done)
         ready = [s.lines["READY"] for s in states if s and "READY" in s.lines]
         row["skipped"] = sum(
@@ -300,7 +301,7 @@ class Collected:
         row |= tally.lateness | tally.variation | tally.between_clocks
         flows, counted_span_ns = record.deployment.flows, self._counted_span_ns()
         sent = None if self._sent_is_unknown() else self._sent_in_cost_window(row["sent"])
-        row |= self._rates(sent)
+        row |= self._rates(sent, tally.throughput)
         row["warmup_calls"] = self._warm_up_calls()
         if self.planned.treatment["loop"] == "closed":
             parts = self.messages.parts()
@@ -323,7 +324,9 @@ class Collected:
             return delivery.sent_within(self.messages.parts(), flows, span_ns)
         return sent
 
-    def _rates(self, sent: int | None) -> dict[str, float | None]:
+    def _rates(
+        self, sent: int | None, throughput: Mapping[str, float | None]
+    ) -> dict[str, float | None]:
         """Return the lengths of the window and the rates; `sent` messages follow the warm-up."""
         record, window = self.record, self.record.window
         begin_ns, end_ns = self._rates_span_ns()
@@ -335,7 +338,7 @@ class Collected:
         }
         if sent and end_ns > begin_ns:
             row["rate_hz_achieved"] = sent * SECOND_NS / (end_ns - begin_ns)
-        row |= throughput(self.messages.parts(), record.deployment.flows, begin_ns, end_ns)
+        row |= throughput
         periods_ns = [node.spec["period_ns"] for node in record.nodes if node.sends]
         if periods_ns and all(periods_ns):
             row["rate_hz_offered"] = sum(SECOND_NS / period_ns for period_ns in periods_ns)
@@ -546,13 +549,6 @@ class Collected:
         record, row, reasons = self.record, self.row, []
         if self._sent_is_unknown():
             return []
-        undelivered = row.get("undelivered") or 0
-        if row["received_unique"] + row["failed"] + row["lost"] + undelivered != row["expected"]:
-            text = (
-                f"received {row['received_unique']} + failed {row['failed']} + lost {row['lost']} "
-                f"+ undelivered {undelivered} does not equal expected {row['expected']}"
-            )
-            reasons.append(Reason(Verdict.INVALID, "sums", text))
         if evidence.is_complete(record.outcome):
             recorded = sum(int(d["recorded"]) for d in done)
             if recorded != self.messages.count:

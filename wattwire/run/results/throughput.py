@@ -2,47 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import polars as pl
 
-from wattwire.model.deliveries import MESSAGE
 from wattwire.model.deployment import Flow
-from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED, FLAG_TIMEOUT
+from wattwire.model.ledger import HAS_ARRIVED
 
 THROUGHPUT, RATE = "throughput_bytes_per_s", "rate_hz_delivered"
 
 
-def throughput(
-    parts: Iterable[pl.DataFrame], flows: Sequence[Flow], begin_ns: int, end_ns: int
-) -> dict[str, float]:
-    """Return the throughput (B/s) and the rate of delivery (Hz) from `begin_ns` to `end_ns`.
+class ThroughputTally:
+    """Arrivals of some flows in a span, accumulated from parts of a run's ledger.
 
     The payload of a message counts once for each receiver, when it arrives first. The payload of a
-    request counts when its reply arrives. Corrupt payloads do not count.
+    request counts when its reply arrives. Corrupt payloads do not count. `span_ns` has the begin
+    and the end of the span.
     """
-    seconds = (end_ns - begin_ns) / 1e9
-    if seconds <= 0 or not flows:
-        return {}
-    payload_bytes = messages = 0
-    for part in parts:
-        for flow in flows:
-            delivered_bytes = _delivered_bytes(part, flow, begin_ns, end_ns)
-            payload_bytes += int(delivered_bytes.sum())
-            messages += len(delivered_bytes)
-    return {THROUGHPUT: payload_bytes / seconds, RATE: messages / seconds}
 
+    def __init__(self, flows: Sequence[Flow], span_ns: tuple[int, int]) -> None:
+        self._senders = [flow.sender for flow in flows]
+        self._begin_ns, self._end_ns = span_ns
+        self.messages = self._bytes = 0
 
-def _delivered_bytes(part: pl.DataFrame, flow: Flow, begin_ns: int, end_ns: int) -> pl.Series:
-    """Return the length of each payload that arrived first in the span."""
-    nodes = [flow.sender] if flow.result else list(flow.receivers)
-    arrived = part.filter(
-        pl.col("sender") == flow.sender,
-        pl.col("node").is_in(nodes),
-        pl.col("kind") == (flow.result or MESSAGE),
-        (pl.col("flags") & (FLAG_CORRUPT | FLAG_FAILED | FLAG_TIMEOUT)) == 0,
-        pl.col("end_ns").is_not_null(),
-    ).sort("end_ns")
-    first = arrived.unique(["node", "counter"], keep="first", maintain_order=True)
-    in_span = (pl.col("end_ns") >= begin_ns) & (pl.col("end_ns") < end_ns)
-    return first.filter(in_span)["bytes"].cast(pl.Int64)
+    @property
+    def seconds(self) -> float:
+        return (self._end_ns - self._begin_ns) / 1e9
+
+    def add(self, rows: pl.DataFrame) -> None:
+        """Add the rows of one part."""
+        in_span = (pl.col("end_ns") >= self._begin_ns) & (pl.col("end_ns") < self._end_ns)
+        has_arrived = pl.col("fate").is_in(HAS_ARRIVED) & ~pl.col("is_corrupt")
+        delivered = rows.filter(in_span & has_arrived & pl.col("sender").is_in(self._senders))
+        self.messages += delivered.height
+        self._bytes += int(delivered["bytes"].sum())
+
+    def summary(self) -> dict[str, float | None]:
+        """Return the throughput (B/s) and the rate of delivery (Hz); nothing for an empty span."""
+        if self.seconds <= 0 or not self._senders:
+            return {}
+        return {THROUGHPUT: self._bytes / self.seconds, RATE: self.messages / self.seconds}

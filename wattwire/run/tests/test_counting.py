@@ -5,11 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wattwire.model.deliveries import deliveries, latency_summary
+from wattwire.model.latencies import latency_summary
+from wattwire.model.ledger import Fate, deliveries
 from wattwire.model.sample_codes import FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
 from wattwire.run.results import delivery, resources
 from wattwire.run.results.convert import MESSAGE_SCHEMA
 from wattwire.run.tests.test_one_latency import flows_of, node
+from wattwire.store import Messages
 
 
 def messages(rows):
@@ -29,34 +31,41 @@ NODES = [node(0, "publisher"), node(1, "subscriber")]
 FLOWS = flows_of(NODES)
 
 
+def counts_of(frame, flows=FLOWS):
+    return delivery.tallied(Messages.of(frame), flows, 10**18).counts
+
+
+def counters(frame, fate):
+    rows = deliveries(frame, FLOWS).filter(pl.col("fate") == fate)
+    return sorted(rows["counter"].to_list())
+
+
 def test_the_lost_ones_are_exactly_the_gaps():
-    (pair,) = delivery.count_pairs(topic(10, [0, 1, 3, 3, 4, 8]), FLOWS)
-    assert pair.lost == (2, 5, 6, 7, 9)
-    assert (pair.unique, pair.duplicates, pair.out_of_range) == (5, 1, 0)
+    frame = topic(10, [0, 1, 3, 3, 4, 8])
+    assert counters(frame, Fate.LOST) == [2, 5, 6, 7, 9]
+    assert counters(frame, Fate.ARRIVED) == [0, 1, 3, 4, 8]
+    assert counters(frame, Fate.DUPLICATE) == [3]
 
 
 @settings(deadline=None)  # no deadline, because the machine may be loaded
 @given(st.integers(1, 60), st.lists(st.integers(0, 59), max_size=120))
 def test_received_and_lost_always_add_up_to_sent(sent, received):
     arrived = [c for c in received if c < sent]
-    (pair,) = delivery.count_pairs(topic(sent, arrived), FLOWS)
-    assert pair.unique + len(pair.lost) == pair.sent == sent
-    assert pair.unique + pair.duplicates == len(arrived)
+    counts = counts_of(topic(sent, arrived))
+    assert counts["received_unique"] + counts["lost"] == counts["sent"] == sent
+    assert counts["received_unique"] + counts["duplicates"] == len(arrived)
 
 
-def test_a_reception_that_nobody_sent_is_out_of_range():
-    (pair,) = delivery.count_pairs(topic(3, [0, 1, 2, 7]), FLOWS)
-    assert pair.out_of_range == 1
-    assert pair.unique == 3
+def test_the_arrival_of_a_message_that_nobody_sent_is_not_expected():
+    frame = topic(3, [0, 1, 2, 7])
+    assert counters(frame, Fate.ARRIVED) == [0, 1, 2] and len(deliveries(frame, FLOWS)) == 3
 
 
 def test_each_subscriber_expects_every_message():
     rows = [{"node": 0, "sender": 0, "counter": c} for c in range(4)]
     rows += [{"node": n, "sender": 0, "counter": c} for n in (1, 2) for c in range(4 - n)]
     flows = flows_of([*NODES, node(2, "subscriber")])
-    pairs = delivery.count_pairs(messages(rows), flows)
-    expected = deliveries(messages(rows), flows)
-    summary = delivery.count_summary(messages(rows), pairs, expected, 10**18)
+    summary = counts_of(messages(rows), flows)
     assert (summary["sent"], summary["expected"]) == (4, 8)
     assert (summary["received_unique"], summary["lost"]) == (5, 3)
 
@@ -67,9 +76,10 @@ def test_a_call_that_timed_out_is_lost_and_a_servers_records_are_not_replies():
     rows[1] |= {"flags": FLAG_TIMEOUT, "end_ns": None}
     rows += [{**call, "node": 0, "sender": 1, "counter": c} for c in range(3)]
     flows = flows_of([node(0, "server"), node(1, "client")])
-    (pair,) = delivery.count_pairs(messages(rows), flows)
-    assert (pair.sent, pair.unique, pair.lost) == (3, 2, (1,))
-    assert len(deliveries(messages(rows), flows)) == 3
+    rows = deliveries(messages(rows), flows)
+    assert dict(rows.select("counter", "fate").iter_rows()) == {
+        0: Fate.ARRIVED, 1: Fate.LOST, 2: Fate.ARRIVED,
+    }  # fmt: skip
 
 
 def latency(frame, flows=FLOWS):
@@ -83,12 +93,10 @@ def test_a_failed_call_is_neither_received_nor_lost_and_has_no_latency():
     rows[2] |= {"flags": FLAG_FAILED, "end_ns": 10}  # an error that arrives before any reply
     rows[3] |= {"flags": FLAG_TIMEOUT, "end_ns": None}
     flows = flows_of([node(0, "server"), node(1, "client")])
-    pairs = delivery.count_pairs(messages(rows), flows)
-    expected = deliveries(messages(rows), flows)
-    summary = delivery.count_summary(messages(rows), pairs, expected, 10**18)
+    summary = counts_of(messages(rows), flows)
     counts = ("sent", "expected", "received_unique", "failed", "lost")
     assert [summary[name] for name in counts] == [4, 4, 1, 2, 1]
-    found = latency_summary(expected)
+    found = latency(messages(rows), flows)
     counts = ("expected_after_warmup", "latency_samples", "failed_after_warmup",
               "lost_after_warmup")  # fmt: skip
     assert [found[name] for name in counts] == [4, 1, 2, 1]
@@ -98,8 +106,9 @@ def test_a_failed_call_is_neither_received_nor_lost_and_has_no_latency():
 def test_a_publishers_failed_send_is_not_sent():
     rows = [{"node": 0, "sender": 0, "counter": c} for c in range(3)]
     rows[1] |= {"flags": FLAG_FAILED}
-    (pair,) = delivery.count_pairs(messages(rows), FLOWS)
-    assert (pair.sent, pair.failed, pair.lost) == (2, 0, (0, 2))
+    frame = messages(rows)
+    assert counts_of(frame)["sent"] == 2 and counters(frame, Fate.LOST) == [0, 2]
+    assert counters(frame, Fate.FAILED) == []
 
 
 def test_lost_messages_stand_as_infinite_latencies():

@@ -10,9 +10,10 @@ import polars as pl
 import pytest
 
 from wattwire.analysis import carried
-from wattwire.model.deliveries import deliveries, latency_summary
 from wattwire.model.deployment import deployment_of
 from wattwire.model.derived import with_derived
+from wattwire.model.latencies import latency_summary
+from wattwire.model.ledger import deliveries
 from wattwire.model.sample_codes import FLAG_TIMEOUT, FLAG_WARM_UP
 from wattwire.model.treatment import Treatment
 from wattwire.model.verdict import Outcome

@@ -8,13 +8,13 @@ import pytest
 
 from wattwire.model.deployment import deployment_of
 from wattwire.model.derived import with_derived
+from wattwire.model.ledger import Drain
 from wattwire.model.metrics import OF_FLOWS
 from wattwire.model.sample_codes import FLAG_WARM_UP
 from wattwire.model.study import parse_study
 from wattwire.model.treatment import Treatment
 from wattwire.run.results import delivery
 from wattwire.run.results.flows import FlowFacts, FlowTallies
-from wattwire.run.results.saturation import Drain
 from wattwire.store import Messages
 
 MS = 1_000_000
@@ -54,7 +54,7 @@ def columns(frame, span_ns=SPAN_NS, unrecorded=(), part_records=1 << 19, drain=N
     of_flows = FlowTallies(facts)
     messages = Messages.of(frame, part_records)
     tallied = delivery.tallied(messages, flows(), 2**62, further=of_flows, drain=drain)
-    return tallied, of_flows.summary(unrecorded, None, tallied.undelivered)
+    return tallied, of_flows.summary(unrecorded, None)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -5,12 +5,11 @@ import random
 import polars as pl
 import pytest
 
-from wattwire.model.deliveries import deliveries
 from wattwire.model.deployment import deployment_of
+from wattwire.model.ledger import deliveries
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED, FLAG_WARM_UP
 from wattwire.model.treatment import Treatment
 from wattwire.run.results import delivery
-from wattwire.run.results.hops import HopTally
 from wattwire.store import Messages
 
 ROLES = ("source", "relay", "sink")
@@ -46,9 +45,8 @@ def chain(nodes, count, dropped=(), seed=1, warm_up=0):
 
 
 def hops_of(frame, nodes, unrecorded=()):
-    tally = HopTally(flows(nodes), unrecorded)
-    tally.add(frame)
-    return tally.summary()
+    messages = Messages.of(frame)
+    return delivery.tallied(messages, flows(nodes), 0, unrecorded=unrecorded).hops
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -60,9 +58,9 @@ def test_planted_losses_are_found_at_their_hop_and_add_up(seed):
     columns = hops_of(frame, nodes)
     for hop in range(1, nodes):
         assert columns[f"lost.hop.{hop}"] == sum(at == hop for at in first.values())
-    (pair,) = delivery.count_pairs(frame, flows(nodes))
+    counts = delivery.tallied(Messages.of(frame), flows(nodes), 0).counts
     total = sum(columns[f"lost.hop.{hop}"] for hop in range(1, nodes))
-    assert pair.sent == pair.unique + total == 60
+    assert counts["sent"] == counts["received_unique"] + total == 60
 
 
 def test_the_losses_around_a_relay_without_records_are_one_number():

@@ -8,9 +8,10 @@ import polars as pl
 import pytest
 
 from wattwire.analysis.latency import series_of
-from wattwire.model.deliveries import LATENCY_QUANTILES, deliveries, latency_summary
 from wattwire.model.deployment import deployment_of_run
 from wattwire.model.hosts.clocks import ClockRelation, Exchange, clocks_of_run
+from wattwire.model.latencies import LATENCY_QUANTILES, latency_summary
+from wattwire.model.ledger import deliveries
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
 from wattwire.run.node_specs import NodePlan
 from wattwire.run.results import delivery
@@ -95,8 +96,8 @@ def call(roll, sent, kind):
 @pytest.mark.parametrize("seed", range(12))
 def test_the_summary_and_the_curves_have_the_same_latencies_and_losses(pattern, seed):
     nodes, messages = sent_and_received(seed, pattern)
-    pairs = delivery.count_pairs(messages, flows_of(nodes))
-    unanswered = sum(pair.failed + len(pair.lost) for pair in pairs)
+    counts = delivery.tallied(Messages.of(messages), flows_of(nodes), LATE_NS).counts
+    unanswered = counts["failed"] + counts["lost"]
     document = {"nodes": [{"node": n.node, "role": n.role} for n in nodes]}
     series = series_of(Messages.of(messages), document, unanswered)
     summary = latency_summary(deliveries(messages, flows_of(nodes)))
@@ -115,13 +116,12 @@ def test_the_summary_and_the_curves_have_the_same_latencies_and_losses(pattern, 
 @pytest.mark.parametrize("seed", range(4))
 def test_all_losses_and_failures_counted_are_infinite_in_the_whole_windows_series(pattern, seed):
     nodes, messages = sent_and_received(seed, pattern)
-    pairs = delivery.count_pairs(messages, flows_of(nodes))
-    lost = sum(pair.failed + len(pair.lost) for pair in pairs)
-    expected = deliveries(messages, flows_of(nodes))
+    counts = delivery.tallied(Messages.of(messages), flows_of(nodes), LATE_NS).counts
+    lost = counts["failed"] + counts["lost"]
+    rows = deliveries(messages, flows_of(nodes))
     assert lost > 0
-    assert expected["latency_us"].is_infinite().sum() == lost
-    assert expected["failed"].sum() == sum(pair.failed for pair in pairs)
-    assert len(expected) == sum(pair.sent for pair in pairs)
+    assert rows["latency_us"].is_infinite().sum() == lost
+    assert len(rows) == counts["expected"] + counts["duplicates"]
 
 
 @pytest.mark.parametrize("pattern", PAIRS)

@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 
 from wattwire.model.deployment import deployment_of
+from wattwire.model.ledger import Drain
 from wattwire.model.sample_codes import FLAG_WARM_UP
 from wattwire.model.treatment import Treatment
 from wattwire.run.results import delivery
-from wattwire.run.results.saturation import Drain
 from wattwire.store import Messages
 from wattwire.store import messages as parts_of_runs
 

@@ -4,8 +4,9 @@ import polars as pl
 import pytest
 
 from wattwire.model.deployment import Flow
+from wattwire.model.ledger import deliveries
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_TIMEOUT
-from wattwire.run.results.throughput import throughput
+from wattwire.run.results.throughput import ThroughputTally
 
 SCHEMA = {"node": pl.UInt16, "sender": pl.UInt16, "counter": pl.UInt64, "kind": pl.String,
           "end_ns": pl.Int64, "bytes": pl.UInt32, "flags": pl.UInt8}  # fmt: skip
@@ -13,7 +14,15 @@ SECOND = 10**9
 
 
 def part(*rows):
-    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+    frame = pl.DataFrame(rows, schema=SCHEMA, orient="row")
+    return frame.with_columns(begin_ns=pl.lit(0, pl.Int64))
+
+
+def throughput(parts, flows, begin_ns, end_ns):
+    tally = ThroughputTally(flows, (begin_ns, end_ns))
+    for records in parts:
+        tally.add(deliveries(records, flows))
+    return tally.summary()
 
 
 def arrivals(node, count, flags=0, sender=0):
