@@ -1,7 +1,7 @@
 """Relate the clocks of hosts, and convert records of nodes to the clock of one host.
 
-Files contain the times of each host's own CLOCK_MONOTONIC. `NodeClocks.converted` is the only
-function that corrects the times of records. Hosts with the same boot and the same time namespace
+Files contain the times of each host's own CLOCK_MONOTONIC. `NodeClocks` alone corrects them:
+`converted` the times of records, and `reference_ns` a single time, by the same line. Hosts with the same boot and the same time namespace
 have one clock, and their times need no correction.
 """
 
@@ -224,7 +224,8 @@ class NodeClocks:
         relation = self.relations.get(node, self.reference)
         if relation.clock == self.reference.clock:
             return own_ns
-        return self.reference.host_ns(relation.controller_ns(own_ns))
+        origin_ns, base_ns, rate = self._shift_line(relation)
+        return own_ns + base_ns + round((own_ns - origin_ns) * rate)
 
     def converted(self, records: pl.DataFrame) -> pl.DataFrame:
         """Return records with all times on the reference clock.
@@ -265,15 +266,22 @@ class NodeClocks:
         for index, relation in enumerate(clocks):
             if relation.clock == self.reference.clock:
                 continue
-            # One of both clocks is not the controller's, so there is an exchange. The shift is
-            # linear in the time; a 64-bit float is exact to 1 ns for the time since the exchange.
-            known = relation.before or self.reference.before
-            origin_ns = relation.host_ns(known.controller_ns if known else 0)
-            base_ns = self.reference.host_ns(relation.controller_ns(origin_ns)) - origin_ns
-            rate = float((1 + self.reference.drift) / (1 + relation.drift) - 1)
+            origin_ns, base_ns, rate = self._shift_line(relation)
             since_ns = ((time_ns - origin_ns).cast(pl.Float64) * rate).round().cast(pl.Int64)
             shift_ns = pl.when(number == index).then(base_ns + since_ns).otherwise(shift_ns)
         return shift_ns
+
+    def _shift_line(self, relation: ClockRelation) -> tuple[int, int, float]:
+        """Return the reference clock minus another clock as a line over the other clock's time.
+
+        The line has a time of the other clock (ns), the shift at this time (ns), and the change of
+        the shift per time (dimensionless). A 64-bit float is exact to 1 ns for the time since the
+        exchange. One of both clocks is not the controller's, so there is an exchange.
+        """
+        known = relation.before or self.reference.before
+        origin_ns = relation.host_ns(known.controller_ns if known else 0)
+        base_ns = self.reference.host_ns(relation.controller_ns(origin_ns)) - origin_ns
+        return origin_ns, base_ns, float((1 + self.reference.drift) / (1 + relation.drift) - 1)
 
 
 ONE_CLOCK = NodeClocks()

@@ -142,6 +142,23 @@ def test_one_way_latencies_between_clocks_are_those_of_the_truth(drift, sender_i
     assert clocks.band_ns(0, 1) == clocks.flow_band_ns(deployment.flows[0]) == far.band_ns
 
 
+@pytest.mark.parametrize("drift", [0, Fraction(50, 10**6), Fraction(-400, 10**6)])
+def test_a_single_time_moves_as_the_times_of_records_do(drift):
+    far, other = relation(1_000 * SECOND, drift), relation(3 * SECOND, 0, "other")
+    deployment = deployed(("robot", "edge", "cloud"))
+    for relations in ({"robot": NEAR, "edge": far, "cloud": other},
+                      {"robot": far, "edge": other, "cloud": NEAR}):  # fmt: skip
+        clocks = NodeClocks.of(relations, deployment)
+        for node, host in enumerate(relations):
+            own_ns = relations[host].host_ns(47 * SECOND)
+            row = {"node": node, "sender": node, "counter": 1, "kind": "relay",
+                   "intended_ns": own_ns, "begin_ns": own_ns, "end_ns": own_ns}  # fmt: skip
+            (converted_ns,) = clocks.converted(pl.DataFrame([row]))["end_ns"]
+            assert clocks.reference_ns(node, own_ns) == converted_ns
+            truth_ns = relations["robot"].host_ns(47 * SECOND)
+            assert converted_ns == pytest.approx(truth_ns, abs=2)
+
+
 def test_a_negative_latency_is_kept():
     far = relation(0, out_ns=400_000, back_ns=0)  # the offset is 200 µs too high
     deployment = deployed(("robot", "edge"))

@@ -267,7 +267,7 @@ class Collected:
             of_flows,
             self._drain(),
             schedules,
-            self._rates_span_ns(),
+            self._rates_span_ns() if window.get("end_ns") else (0, 0),
         )
         self._backlogs, self._waits = tally.backlogs, tally.waits
         counts: dict[str, int | None] = {**tally.counts}
@@ -512,13 +512,13 @@ class Collected:
         """
         record, window = self.record, self.record.window
         begin_ns, firsts_ns, lasts_ns = window.get("cost_begin_ns", 0), [], []
+        clocks = record.clocks_of_nodes() or ONE_CLOCK
         for node in record.nodes:
             state = record.processes.states.get(node.process)
             line = state.lines.get("SENT", {}) if state else {}
             if line.get("sent") and sender in (None, node.node):
-                offset_ns = record.offset_ns - record.host_of(node.process).offset_ns
-                firsts_ns.append(line["begin_ns"] + offset_ns)
-                lasts_ns.append(line["end_ns"] + offset_ns)
+                firsts_ns.append(clocks.reference_ns(node.node, line["begin_ns"]))
+                lasts_ns.append(clocks.reference_ns(node.node, line["end_ns"]))
         end_ns = max(lasts_ns, default=0)
         if self.planned.treatment["loop"] == "closed":
             begin_ns = max(begin_ns, min(firsts_ns, default=0))
