@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from wattwire.analysis.dataset import Evidence, unanswered
 from wattwire.analysis.offloading.emulated import is_emulated
-from wattwire.model.ledger import announced, deliveries, infinite
 from wattwire.model.deployment import deployment_of_run
 from wattwire.model.derived import FloatArray, column
 from wattwire.model.hosts.clocks import ONE_CLOCK, clocks_of_run
+from wattwire.model.ledger import announced, deliveries, infinite
 from wattwire.model.validity import CONDITION_CODES
 from wattwire.store import Messages
 from wattwire.store.messages import together

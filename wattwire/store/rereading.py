@@ -14,11 +14,11 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from wattwire.model.latencies import LatencyTally
-from wattwire.model.ledger import announced, deliveries
 from wattwire.model.deployment import Flow, deployment_of_run
 from wattwire.model.errors import WattwireError
 from wattwire.model.hosts.clocks import clocks_of_run
+from wattwire.model.latencies import LatencyTally
+from wattwire.model.ledger import announced, deliveries
 from wattwire.model.verdict import COMPLETE
 from wattwire.store.messages import Messages
 

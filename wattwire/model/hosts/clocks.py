@@ -1,8 +1,8 @@
 """Relate the clocks of hosts, and convert records of nodes to the clock of one host.
 
-Files contain the times of each host's own CLOCK_MONOTONIC. `NodeClocks` alone corrects them:
-`converted` the times of records, and `reference_ns` a single time, by the same line. Hosts with the same boot and the same time namespace
-have one clock, and their times need no correction.
+Files contain the times of each host's own CLOCK_MONOTONIC. `NodeClocks` alone corrects the times of
+nodes: `converted` those of records, and `reference_ns` a single time, by the same line. Hosts with
+the same boot and the same time namespace have one clock, and their times need no correction.
 """
 
 from __future__ import annotations

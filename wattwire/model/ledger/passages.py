@@ -1,4 +1,4 @@
-"""Follow the messages of a flow without replies from the sender over the relays to the receivers."""
+"""Follow the messages of a flow without replies from their sender over relays to receivers."""
 
 from __future__ import annotations
 

@@ -25,9 +25,7 @@ _OF_RECORD = {
 """Columns of a delivery of which only one record exists or counts."""
 
 
-def calls(
-    records: pl.DataFrame, callers: list[int], kind: str, late_after_ns: int
-) -> pl.DataFrame:
+def calls(records: pl.DataFrame, callers: list[int], kind: str, late_after_ns: int) -> pl.DataFrame:
     """Return one row per call, from the callers' records; `kind` contains the result of a call.
 
     A goal without a result is also an expected delivery.
