@@ -60,7 +60,8 @@ def ledger(
     A message is undelivered, not lost, if no later message passed the same hop and the node behind
     the hop was still receiving when `drain` ended. Without `drain`, all missing messages are lost.
     The nodes in `unrecorded` left no records, for example because they were killed. Messages that
-    may be undelivered come in a later part than their records, at the end at the latest.
+    may be undelivered come later than their records, in parts of their own without records. Until
+    then, they take less memory than the latencies of messages that arrived.
     """
     one_way = [flow for flow in flows if not flow.result]
     queues = Queues(one_way, drain, unrecorded) if drain else None
@@ -70,7 +71,9 @@ def ledger(
         if queues:
             rows = queues.settled(rows, of_flows)
         yield LedgerPart(records, rows, [p for p in of_flows if p.flow.relays])
-    if queues and (rest := queues.rest()).height:
+        for lost in queues.lost() if queues else ():
+            yield LedgerPart(records.clear(), lost, [])
+    for rest in queues.rest() if queues else ():
         yield LedgerPart(records.clear(), rest, [])
 
 

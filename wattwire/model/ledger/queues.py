@@ -7,7 +7,7 @@ still in the queue when `linger_ms` ends are neither delivered nor lost.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,8 +15,9 @@ import numpy.typing as npt
 import polars as pl
 
 from wattwire.model.deployment import Flow
-from wattwire.model.ledger.fates import SCHEMA, Fate
+from wattwire.model.ledger.fates import Fate
 from wattwire.model.ledger.passages import NEVER_NS, Passages
+from wattwire.model.ledger.rows import OF_MISSING, missing
 
 GAPS = 3
 """Arrivals on a saturated link come in bursts, so a gap can be longer than their mean."""
@@ -66,59 +67,71 @@ class Drain:
         return arrivals.last_ns > silent_from_ns
 
 
+Key = tuple[int, int]
+"""A queue: the sender of its messages, and the node behind the hop."""
+
+
 class Queues:
     """Missing messages that no later message has passed, by sender and node behind the hop.
 
-    The nodes in `unrecorded` left no records.
+    The nodes in `unrecorded` left no records, so the messages that are missing there are lost.
     """
 
     def __init__(self, flows: Sequence[Flow], drain: Drain, unrecorded: Collection[int]) -> None:
         self._flows = {flow.sender: flow for flow in flows}
         self._drain, self._unrecorded = drain, frozenset(unrecorded)
         self._arrivals: dict[int, Arrivals] = {}
-        self._waiting: dict[tuple[int, int], list[pl.DataFrame]] = {}
+        self._waiting: dict[Key, list[pl.DataFrame]] = {}
+        self._passed: list[tuple[Key, pl.DataFrame]] = []
 
     def settled(self, rows: pl.DataFrame, of_flows: Sequence[Passages]) -> pl.DataFrame:
-        """Return the rows whose fate later parts cannot change, and keep the others.
-
-        Kept messages are lost once a later message has passed the hop.
-        """
-        released: list[pl.DataFrame] = []
+        """Return the rows of a part whose fate later parts cannot change, and keep the others."""
         for passages in of_flows:
-            flow = passages.flow
-            for stage, node in enumerate(flow.nodes[1:], 1):
-                arrived_ns = passages.arrived_ns[stage]
-                has_arrived = arrived_ns != NEVER_NS
-                if has_arrived.any():
-                    self._arrivals.setdefault(node, Arrivals()).add(arrived_ns[has_arrived])
-                passed, first = np.flatnonzero(passages.passed[stage]), 0
-                if passed.size:
-                    first = int(passed[-1]) + 1
-                    released += self._waiting.pop((flow.sender, node), [])
-                hop = min(stage, len(flow.relays) + 1)
-                if passages.passed[hop - 1, first:].any():
-                    is_waiting = (
-                        (pl.col("sender") == flow.sender)
-                        & (pl.col("hop") == hop)
-                        & (pl.col("counter") >= int(passages.counters[first]))
-                        & (pl.lit(node in flow.relays) | (pl.col("node") == node))
-                    )
-                    self._waiting.setdefault((flow.sender, node), []).append(
-                        rows.filter(is_waiting)
-                    )
-                    rows = rows.filter(~is_waiting)
-        return pl.concat([*released, rows]) if released else rows
+            for stage, node in enumerate(passages.flow.nodes[1:], 1):
+                if node not in self._unrecorded:
+                    rows = self._settled_at(rows, passages, stage)
+        return rows
 
-    def rest(self) -> pl.DataFrame:
-        """Return the kept rows as undelivered, or as lost if the node was no longer receiving."""
-        frames = [
-            frame.with_columns(fate=pl.lit(Fate.UNDELIVERED, pl.UInt8))
-            if self._was_receiving(node)
-            else frame
-            for (_, node), frames in self._waiting.items()
-            for frame in frames
-        ]
-        return pl.concat([pl.DataFrame(schema=SCHEMA), *frames])
+    def _settled_at(self, rows: pl.DataFrame, passages: Passages, stage: int) -> pl.DataFrame:
+        """Return the settled rows as far as they depend on one stage."""
+        flow, arrived_ns = passages.flow, passages.arrived_ns[stage]
+        node = flow.nodes[stage]
+        key = flow.sender, node
+        has_arrived = arrived_ns != NEVER_NS
+        if has_arrived.any():
+            self._arrivals.setdefault(node, Arrivals()).add(arrived_ns[has_arrived])
+        passed, first = np.flatnonzero(passages.passed[stage]), 0
+        if passed.size:
+            first = int(passed[-1]) + 1
+            self._passed += [(key, frame) for frame in self._waiting.pop(key, [])]
+        hop = _hop(flow, node)
+        if not passages.passed[hop - 1, first:].any():
+            return rows
+        is_waiting = (
+            (pl.col("sender") == flow.sender)
+            & (pl.col("hop") == hop)
+            & (pl.col("counter") >= int(passages.counters[first]))
+            & (pl.lit(node in flow.relays) | (pl.col("node") == node))
+        )
+        self._waiting.setdefault(key, []).append(rows.filter(is_waiting).select(OF_MISSING))
+        return rows.filter(~is_waiting)
+
+    def lost(self) -> Iterator[pl.DataFrame]:
+        """Yield, and no longer keep, the rows of messages that a later message has passed."""
+        passed, self._passed = self._passed, []
+        for key, messages in passed:
+            yield self._rows(key, messages, Fate.LOST)
+
+    def rest(self) -> Iterator[pl.DataFrame]:
+        """Yield the kept rows as undelivered, or as lost if the node was no longer receiving."""
+        for key, frames in self._waiting.items():
+            fate = Fate.UNDELIVERED if self._was_receiving(key[1]) else Fate.LOST
+            for messages in frames:
+                yield self._rows(key, messages, fate)
+
+    def _rows(self, key: Key, messages: pl.DataFrame, fate: Fate) -> pl.DataFrame:
+        sender, node = key
+        return missing(messages, sender, _hop(self._flows[sender], node), fate)
 
     def _was_receiving(self, node: int) -> bool:
         """Return whether a node received messages until the drain ended.
@@ -140,3 +153,8 @@ def _before(node: int, flow: Flow) -> Sequence[int]:
     if node in flow.relays:
         return flow.relays[: flow.relays.index(node)]
     return flow.relays if node in flow.receivers else ()
+
+
+def _hop(flow: Flow, node: int) -> int:
+    """Return the hop before a node, from 1. The hop before each receiver is the last one."""
+    return min(flow.nodes.index(node), len(flow.relays) + 1)

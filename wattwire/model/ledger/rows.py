@@ -23,6 +23,8 @@ _OF_RECORD = {
     "hop": pl.lit(0), "warm_up": has_flags(FLAG_WARM_UP), "is_corrupt": has_flags(FLAG_CORRUPT),
 }  # fmt: skip
 """Columns of a delivery of which only one record exists or counts."""
+OF_MISSING = ("node", "counter", "due_ns", "warm_up")
+"""Columns of a missing message that are not the same for all messages of a hop."""
 
 
 def calls(records: pl.DataFrame, callers: list[int], kind: str, late_after_ns: int) -> pl.DataFrame:
@@ -69,6 +71,22 @@ def duplicates(arrivals: pl.DataFrame) -> pl.DataFrame:
     names = ("due_ns", "begin_ns", "end_ns", "latency_us", "since_send_us")
     without_times = arrivals.with_columns(pl.lit(None).alias(name) for name in names)
     return _rows(without_times.with_columns(fate=pl.lit(Fate.DUPLICATE), **_OF_RECORD))
+
+
+def missing(messages: pl.DataFrame, sender: int, hop: int, fate: Fate) -> pl.DataFrame:
+    """Return the rows of the messages of a sender that are missing at a hop, from OF_MISSING."""
+    unknown = pl.lit(None, pl.Int64)
+    return with_latency(
+        messages.with_columns(
+            sender=pl.lit(sender),
+            begin_ns=unknown,
+            end_ns=unknown,
+            bytes=pl.lit(0),
+            is_corrupt=pl.lit(False),
+            fate=pl.lit(fate),
+            hop=pl.lit(hop),
+        )
+    )
 
 
 def with_latency(frame: pl.DataFrame) -> pl.DataFrame:
