@@ -40,7 +40,7 @@ class LatencyTally:
 
     @property
     def expected(self) -> int:
-        """Return the number of deliveries after the warm-up of messages that were sent."""
+        """Return the number of deliveries after the warm-up, without duplicates."""
         return self.after_warmup(*EXPECTED, Fate.UNKNOWN)
 
     def after_warmup(self, *fates: Fate) -> int:
@@ -50,9 +50,11 @@ class LatencyTally:
     def add(self, rows: pl.DataFrame) -> None:
         """Add the rows of one part."""
         self.counts.add(rows)
-        arrived = rows.filter(~pl.col("warm_up") & pl.col("latency_us").is_finite())
-        for stem, parts in self._values_us.items():
-            parts.append(arrived[f"{stem}_us"])
+        names = [f"{stem}_us" for stem in self._values_us]
+        has_arrived = ~pl.col("warm_up") & pl.col("latency_us").is_finite()
+        arrived = rows.lazy().filter(has_arrived).select(names).collect()
+        for name, parts in zip(names, self._values_us.values(), strict=True):
+            parts.append(arrived[name])
 
     def summary(self, period_ns: int = 0, scheduled: int = 0) -> dict[str, float | None]:
         """Return the summary of all parts. Call this once, after the last part.

@@ -16,7 +16,7 @@ VARIATION_QUANTILES = {"p50": 0.50, "p99": 0.99}
 
 
 class VariationTally:
-    """Delay variation (µs) of a run without its warm-up, accumulated from parts of its deliveries.
+    """Delay variation (µs) of a run without its warm-up, accumulated from parts of its ledger.
 
     The delay variation of a message is its time since the send call minus the smallest such time of
     its sender and receiver in the run. An error of a clock's offset cancels. Reference: RFC 5481,
@@ -27,9 +27,10 @@ class VariationTally:
         self._infinite = 0
         self._values_us: dict[tuple[int, int], list[pl.Series]] = {}
 
-    def add(self, expected: pl.DataFrame) -> None:
-        """Add the deliveries of one part."""
-        kept = expected.filter(~pl.col("warm_up"))
+    def add(self, rows: pl.DataFrame) -> None:
+        """Add the rows of one part."""
+        columns = ("sender", "node", "latency_us", "since_send_us")
+        kept = rows.lazy().filter(~pl.col("warm_up")).select(columns).collect()
         self._infinite += infinite(kept)
         arrived = kept.filter(pl.col("since_send_us").is_finite())
         for (sender, node), frame in arrived.group_by("sender", "node"):
@@ -60,11 +61,11 @@ class OrderTally:
         self._senders = [flow.sender for flow in flows if not flow.result]
         self._ends_ns: dict[tuple[int, int], list[pl.Series]] = {}
 
-    def add(self, expected: pl.DataFrame) -> None:
-        """Add the deliveries of one part."""
-        arrived = expected.filter(
-            pl.col("sender").is_in(self._senders) & pl.col("end_ns").is_not_null()
-        ).sort("counter")
+    def add(self, rows: pl.DataFrame) -> None:
+        """Add the rows of one part."""
+        has_arrived = pl.col("sender").is_in(self._senders) & pl.col("end_ns").is_not_null()
+        columns = ("sender", "node", "counter", "end_ns")
+        arrived = rows.lazy().filter(has_arrived).select(columns).sort("counter").collect()
         for (sender, node), frame in arrived.group_by("sender", "node", maintain_order=True):
             self._ends_ns.setdefault((sender, node), []).append(frame["end_ns"])
 

@@ -75,11 +75,12 @@ class BacklogTally:
         self._schedules = schedules
         self._backlogs: dict[tuple[int, int], npt.NDArray[np.int64]] = {}
 
-    def add(self, expected: pl.DataFrame) -> None:
+    def add(self, rows: pl.DataFrame) -> None:
         """Add the rows of one part of a ledger."""
-        arrived = expected.filter(
-            pl.col("latency_us").is_finite() & pl.col("sender").is_in(list(self._schedules))
-        )
+        has_arrived = pl.col("latency_us").is_finite()
+        counts = has_arrived & pl.col("sender").is_in(list(self._schedules))
+        columns = ("sender", "node", "due_ns", "end_ns")
+        arrived = rows.lazy().filter(counts).select(columns).collect()
         for (sender, node), frame in arrived.group_by("sender", "node"):
             due_ns, end_ns = (frame[name].to_numpy() for name in ("due_ns", "end_ns"))
             backlogs = [
@@ -163,11 +164,11 @@ class GrowthTally:
         self._origin_ns: int | None = None
         self._sums = np.zeros(5)
 
-    def add(self, expected: pl.DataFrame) -> None:
+    def add(self, rows: pl.DataFrame) -> None:
         """Add the rows of one part of a ledger."""
-        arrived = expected.filter(
-            ~pl.col("warm_up") & pl.col("latency_us").is_finite() & pl.col("due_ns").is_not_null()
-        )
+        has_arrived = pl.col("latency_us").is_finite() & pl.col("due_ns").is_not_null()
+        counts = ~pl.col("warm_up") & has_arrived
+        arrived = rows.lazy().filter(counts).select("due_ns", "latency_us").collect()
         if arrived.is_empty():
             return
         if self._origin_ns is None:
