@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from wattwire.model.deployment import Flow
+from wattwire.model.ledger import Fate, deliveries
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED
 
 KINDS = ("lost", "doubled", "swapped", "altered", "unrecorded")
@@ -18,7 +19,7 @@ KINDS = ("lost", "doubled", "swapped", "altered", "unrecorded")
 class HopFaults:
     """The counters of the messages with faults at one hop, which leads to `node` of the path.
 
-    - `lost`: the node before sent the message, and no later node has a record of it.
+    - `lost`: the message is missing at this hop in the ledger.
     - `doubled`: the node has more records of the message than the node before.
     - `swapped`: the message arrived at another rank than at the node before.
     - `altered`: the message is corrupt here, and was not at the node before.
@@ -63,6 +64,7 @@ def hop_faults(messages: pl.DataFrame, flow: Flow) -> list[HopFaults]:
     """
     path = (flow.sender, *flow.relays, *flow.receivers)
     own = messages.filter(pl.col("sender") == flow.sender)
+    lost = deliveries(own, [flow]).filter(pl.col("fate") == Fate.LOST)
     stages = [
         _stage(own.filter(pl.col("node") == node), position, len(path) - 1)
         for position, node in enumerate(path)
@@ -77,7 +79,7 @@ def hop_faults(messages: pl.DataFrame, flow: Flow) -> list[HopFaults]:
             HopFaults(
                 hop,
                 path[hop],
-                lost=before.present - here.present - later,
+                lost=frozenset(lost.filter(pl.col("hop") == hop)["counter"]),
                 doubled=frozenset(
                     m for m, count in here.counts.items() if count > max(1, before.counts[m])
                 ),

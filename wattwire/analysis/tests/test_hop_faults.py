@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from wattwire.analysis.findings.hop_faults import KINDS, hop_faults
-from wattwire.model.deployment import Flow
+from wattwire.model.deployment import RELAYED, Flow
 from wattwire.model.sample_codes import FLAG_CORRUPT
 
 MESSAGES, SEEDS = 60, 20
@@ -34,7 +34,8 @@ def passages(hop=0, kind="", counters=()):
                 at_ns += 1000 if message % 2 == 0 else -1000
             flags = FLAG_CORRUPT if message in chosen and kind == "altered" else 0
             row = {
-                "sender": 0, "node": node, "counter": message, "intended_ns": at_ns,
+                "sender": 0, "node": node, "counter": message,
+                "kind": RELAYED if node in FLOW.relays else "message", "intended_ns": at_ns,
                 "begin_ns": at_ns + 10, "end_ns": at_ns + 20, "flags": flags,
             }  # fmt: skip
             rows += [row] * (2 if message in chosen and kind == "doubled" else 1)
