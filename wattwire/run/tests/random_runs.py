@@ -90,9 +90,8 @@ def _messages(roll: random.Random, flow: Flow) -> Iterator[Row]:
     queue that is full of earlier messages. A relay or receiver may lack the record of an arrival.
     """
     count, warm_up = roll.randrange(COUNT_MAX), roll.choice([0, 0, 5, 30])
-    loss, again, jitter_ns = roll.choice([0, 0.02, 0.3, 1]), roll.choice([0, 0.1]), roll.choice(
-        [0, 3 * PERIOD_NS]
-    )  # fmt: skip
+    loss, again = roll.choice([0, 0.02, 0.3, 1]), roll.choice([0, 0.1])
+    jitter_ns = roll.choice([0, 3 * PERIOD_NS])
     corrupt, unstamped = roll.choice([0, 0.1]), roll.choice([0, 0.1])
     stops = {node: roll.choice([COUNT_MAX, COUNT_MAX, roll.randrange(COUNT_MAX)])
              for node in flow.nodes[1:]}  # fmt: skip
@@ -148,7 +147,8 @@ def _calls(roll: random.Random, flow: Flow) -> Iterator[Row]:
             flags |= FLAG_CORRUPT
         if flow.result == "result":
             yield _row(flow, counter, "goal", flags & FLAG_WARM_UP, due_ns, begin_ns, begin_ns + 9)
-        yield _row(flow, counter, flow.result, flags, due_ns, begin_ns, end_ns)
+        if flow.result != "result" or roll.random() >= 0.03:
+            yield _row(flow, counter, flow.result, flags, due_ns, begin_ns, end_ns)
         kind = "goal" if flow.result == "result" else "call"
         served = _row(flow, counter, kind, flags & FLAG_WARM_UP, None, begin_ns, begin_ns + 99)
         yield served | {"node": flow.receivers[0]}
