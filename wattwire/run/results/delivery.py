@@ -85,16 +85,6 @@ def sent_within(parts: Iterable[pl.DataFrame], flows: Sequence[Flow], span_ns: S
     )
 
 
-def calls_that_count(parts: Iterable[pl.DataFrame], flows: Sequence[Flow]) -> int:
-    """Return the number of client calls without the warm-up flag."""
-    counts = (pl.col("flags") & FLAG_WARM_UP) == 0
-    return sum(
-        _sent_records(part, flow).filter(counts)["counter"].n_unique()
-        for part in parts
-        for flow in flows
-    )
-
-
 def _within(messages: pl.DataFrame, span_ns: Span) -> pl.DataFrame:
     begin_ns, end_ns = span_ns
     begun = messages.filter(pl.col("begin_ns") >= begin_ns)

@@ -300,7 +300,7 @@ class Collected:
         row |= latency
         row |= tally.lateness | tally.variation | tally.between_clocks
         flows, counted_span_ns = record.deployment.flows, self._counted_span_ns()
-        sent = None if self._sent_is_unknown() else self._sent_in_cost_window(row["sent"])
+        sent = None if self._sent_is_unknown() else self._sent_in_cost_window(row)
         row |= self._rates(sent, tally.throughput)
         row["warmup_calls"] = self._warm_up_calls()
         if self.planned.treatment["loop"] == "closed":
@@ -315,14 +315,14 @@ class Collected:
     def _counted_span_ns(self) -> delivery.Span:
         return self.record.window["cost_begin_ns"], self._counted_end_ns()
 
-    def _sent_in_cost_window(self, sent: int) -> int:
-        """Return the number of messages sent after the warm-up, of `sent` in the whole run."""
+    def _sent_in_cost_window(self, row: Mapping[str, Any]) -> int:
+        """Return the number of messages sent after the warm-up, from the counts in `row`."""
         flows, span_ns = self.record.deployment.flows, self._counted_span_ns()
-        if span_ns[1]:
-            return delivery.calls_that_count(self.messages.parts(), flows)
+        if span_ns[1]:  # clients call until STOP, and later calls are flagged as warm-up
+            return int(row["expected_after_warmup"])
         if span_ns[0] > self.record.window["start_ns"]:
             return delivery.sent_within(self.messages.parts(), flows, span_ns)
-        return sent
+        return int(row["sent"])
 
     def _rates(
         self, sent: int | None, throughput: Mapping[str, float | None]
