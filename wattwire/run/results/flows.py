@@ -18,7 +18,7 @@ from wattwire.model.metrics import OF_FLOWS
 from wattwire.run.results import delivery
 from wattwire.run.results.between_clocks import OrderTally, VariationTally, clock_bands_us
 from wattwire.run.results.saturation import BacklogTally, Schedule, backlog_growth
-from wattwire.run.results.throughput import THROUGHPUT, ThroughputTally
+from wattwire.run.results.throughput import ThroughputTally
 
 RESTING_ON_SENT = (
     *delivery.RESTING_ON_SENT, *delivery.AFTER_WARMUP, "loss_share", "rate_hz_achieved",
@@ -28,7 +28,7 @@ RESTING_ON_SENT = (
 
 @dataclass(frozen=True)
 class FlowFacts:
-    """A flow, the period of its sender, the payload of a message, and the counted span.
+    """A flow, the period of its sender, and the counted span.
 
     The span is the window without its warm-up, by its begin and end. Rate and throughput refer to
     the messages that were sent, or that arrived, within it. `schedules` maps the flow's sender to
@@ -37,7 +37,6 @@ class FlowFacts:
 
     flow: Flow
     period_ns: int
-    payload_bytes: int
     span_ns: tuple[int, int]
     schedules: Mapping[int, Schedule] = field(default_factory=dict)
 
@@ -85,7 +84,7 @@ class FlowTally:
         seconds = self._throughput.seconds
         if seconds > 0:
             columns["rate_hz_achieved"] = self._sent / seconds
-            columns[THROUGHPUT] = self._throughput.messages * facts.payload_bytes / seconds
+        columns |= self._throughput.summary()
         if clocks:
             columns |= clock_bands_us([flow], clocks)
         if not is_recorded:

@@ -353,12 +353,10 @@ class Collected:
         for flow in record.deployment.flows:
             spec = specs[flow.sender]
             if flow.name in named:
-                payload_bytes = node_checks.message_bytes(spec)
                 facts.append(
                     FlowFacts(
                         flow,
                         int(spec["period_ns"]),
-                        payload_bytes,
                         self._rates_span_ns(flow.sender),
                         {n: s for n, s in schedules.items() if n == flow.sender},
                     )

@@ -35,11 +35,11 @@ def records(dropped=(), latency_ns=MS, warm_up_ns=0):
     """Return the records of a run; `dropped` contains (flow, counter) of lost messages."""
     rows = []
     for flow in flows():
-        _, period_ns, count = FLOWS[flow.name]
+        size_bytes, period_ns, count = FLOWS[flow.name]
         for counter in range(count):
             due_ns = counter * period_ns
             base = {"sender": flow.sender, "counter": counter, "kind": "message",
-                    "flags": FLAG_WARM_UP * (due_ns < warm_up_ns)}  # fmt: skip
+                    "bytes": size_bytes, "flags": FLAG_WARM_UP * (due_ns < warm_up_ns)}  # fmt: skip
             rows.append({**base, "node": flow.sender, "intended_ns": due_ns, "begin_ns": due_ns,
                          "end_ns": due_ns + 1})  # fmt: skip
             if (flow.name, counter) not in dropped:
@@ -49,8 +49,7 @@ def records(dropped=(), latency_ns=MS, warm_up_ns=0):
 
 
 def columns(frame, span_ns=SPAN_NS, unrecorded=(), part_records=1 << 19, drain=None):
-    facts = [FlowFacts(flow, FLOWS[flow.name][1], FLOWS[flow.name][0], span_ns)
-             for flow in flows()]  # fmt: skip
+    facts = [FlowFacts(flow, FLOWS[flow.name][1], span_ns) for flow in flows()]
     of_flows = FlowTallies(facts)
     messages = Messages.of(frame, part_records)
     tallied = delivery.tallied(messages, flows(), 2**62, further=of_flows, drain=drain)

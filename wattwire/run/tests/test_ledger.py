@@ -129,7 +129,7 @@ def check(seed):
         counts.add(part.deliveries)
         rates.add(part.deliveries)
         columns = ("node", "sender", "counter", "fate", "hop", "latency_us")
-        for *key, fate, hop, latency_us in part.deliveries[columns].iter_rows():
+        for *key, fate, hop, latency_us in part.deliveries.select(columns).iter_rows():
             assert (latency_us == math.inf) == (fate in MISSING)
             is_finite = latency_us is not None and math.isfinite(latency_us)
             latency_ns = round(latency_us * 1000) if is_finite else latency_us
@@ -180,7 +180,7 @@ def tallied(rows, flow=FLOW, late_after_ns=10**9):
     """Return the counts, the latencies and the deliveries per second in one microsecond."""
     frame = pl.DataFrame(rows, schema=SCHEMA, orient="row")
     span_ns = (0, 1000)
-    of_flows = FlowTallies([FlowFacts(flow, 0, 64, span_ns)])
+    of_flows = FlowTallies([FlowFacts(flow, 0, span_ns)])
     result = delivery.tallied(
         Messages.of(frame), [flow], late_after_ns, further=of_flows, rates_span_ns=span_ns
     )
