@@ -27,7 +27,7 @@ from wattwire.model.treatment import Treatment
 from wattwire.model.validity import ValidityLimits
 from wattwire.model.verdict import Outcome
 from wattwire.rig import AgentClient, Builder, host
-from wattwire.run.node_specs import node_plans
+from wattwire.run.node_specs import run_nodes
 from wattwire.run.resolve_cells import Prepared, prepare
 from wattwire.run.results import syscalls
 from wattwire.run.results.convert import open_all_samples, quantities_frame
@@ -120,15 +120,13 @@ class Load:
         folder = self._folder / token
         for name in ("out", "logs"):
             (folder / name).mkdir(parents=True)
-        cells = self._prepared.cells[self._treatment.key]
-        middleware = next(iter(cells.values())).middleware
-        deployment, nodes = node_plans(self._treatment, self._study.plan, cells, middleware, token)
-        services = middleware.services_for(self._treatment.settings)
+        placed = self._prepared.placed[self._treatment.key]
+        nodes = run_nodes(placed, self._study.plan, token)
         planned = PlannedRun(token, 1, 1, self._treatment, "", TRACED if way.name else "")
         watch = Watch(self.agent)
         run = OneRun(
-            {HOST: here(self.agent)}, LOOPBACK_NETWORK, self._study, planned, services,
-            deployment, nodes,
+            {HOST: here(self.agent)}, LOOPBACK_NETWORK, self._study, planned, placed.services,
+            placed.deployment, nodes,
             {HOST: self._prepared.builds}, token, folder, watch,
         )  # fmt: skip
         run.record.tracing = way if way.name else None

@@ -26,7 +26,7 @@ from wattwire.model.deployment import HOST
 from wattwire.model.study import parse_study
 from wattwire.model.validity import CONDITION_CODES
 from wattwire.rig import AgentClient, Builder
-from wattwire.run.node_specs import node_plans
+from wattwire.run.node_specs import run_nodes
 from wattwire.run.resolve_cells import prepare
 from wattwire.run.results.summary import Collected
 from wattwire.run.runner import OneRun
@@ -127,17 +127,16 @@ class Cells:
         for name in ("out", "logs"):
             (folder / name).mkdir(parents=True)
         treatment = prepared.treatments[0]
-        cells = prepared.cells[treatment.key]
-        middleware = next(iter(cells.values())).middleware
-        deployment, nodes = node_plans(treatment, study.plan, cells, middleware, token)
+        placed = prepared.placed[treatment.key]
+        nodes = run_nodes(placed, study.plan, token)
         planned = PlannedRun(token, 1, 1, treatment, "", "")
         one_run = OneRun(
             {HOST: here(self.agent)},
             LOOPBACK_NETWORK,
             study,
             planned,
-            middleware.services_for(treatment.settings),
-            deployment,
+            placed.services,
+            placed.deployment,
             nodes,
             {HOST: prepared.builds},
             token,

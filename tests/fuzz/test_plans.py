@@ -18,7 +18,7 @@ from wattwire.cli.verbs import plan
 from wattwire.design import make_plan
 from wattwire.model.errors import WattwireError
 from wattwire.model.study import apply_preset, parse_study
-from wattwire.run.node_specs import node_plans
+from wattwire.run.node_specs import run_nodes
 from wattwire.run.resolve_cells import prepare
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,9 +64,7 @@ def specs_of(path: Path, catalog: Catalog) -> None:
         first = make_plan(prepared.treatments, study.plan)[0].treatment
     except WattwireError:
         return
-    cells = prepared.cells[first.key]
-    middleware = next(iter(cells.values())).middleware
-    for node in node_plans(first, study.plan, cells, middleware, "token")[1]:
+    for node in run_nodes(prepared.placed[first.key], study.plan, "token"):
         json.dumps(node.spec, allow_nan=False)
 
 

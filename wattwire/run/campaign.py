@@ -18,7 +18,7 @@ from wattwire.design import CONTROLS, PlannedRun, make_plan, more_blocks
 from wattwire.hosts.host import Host
 from wattwire.hosts.hosts import LOOPBACK_NETWORK, Hosts, LiveNetwork, here
 from wattwire.model.cores import CORES
-from wattwire.model.deployment import HOST, Deployment, deployment_of
+from wattwire.model.deployment import HOST, Deployment
 from wattwire.model.errors import AgentLostError, MissingError, UsageError, WattwireError
 from wattwire.model.rig import ONE_HOST, Rig
 from wattwire.model.setting_keys import settings_last
@@ -39,7 +39,7 @@ from wattwire.run.exec.command_run import CommandRun
 from wattwire.run.exec.results import CommandResults
 from wattwire.run.failed_attempt import CODE, HARNESS_CODE, ends_campaign, keep_only_logs
 from wattwire.run.machine import describe_machines, energy_model, identity_of
-from wattwire.run.node_specs import node_plans, payload_seed, services_of
+from wattwire.run.node_specs import payload_seed, run_nodes
 from wattwire.run.observing import note_duration
 from wattwire.run.private_places import private_places
 from wattwire.run.progress import Progress
@@ -552,7 +552,7 @@ class CampaignRunner:
     @contextlib.contextmanager
     def _one_run(self, planned: PlannedRun, token: str, folder: Path) -> Iterator[OneRun]:
         """Prepare an attempt on its hosts, which its network joins until the attempt has ended."""
-        request, cells = self._study.request, self._prepared.cells[planned.treatment.key]
+        request, placed = self._study.request, self._prepared.placed[planned.treatment.key]
         hosts = self._connect_hosts()
         builds = {name: self._prepared.builds for name in hosts}
         study, attempt = self._study, (builds, token, folder, self._progress)
@@ -560,22 +560,10 @@ class CampaignRunner:
             deployment = request.deployment
             yield CommandRun(hosts, LOOPBACK_NETWORK, study, planned, {}, deployment, [], *attempt)
             return
-        middleware = next(iter(cells.values())).middleware
-        treatment = planned.treatment
-        services = services_of(treatment, cells)
-        names = {role: cell.name for role, cell in cells.items()}
-        deployment = deployment_of(treatment, names, list(services), self._rig)
+        services, deployment = placed.services, placed.deployment
         with self._network(deployment, folder, payload_seed(token)) as network:
-            deployment, nodes = node_plans(
-                treatment,
-                study.plan,
-                cells,
-                middleware,
-                token,
-                planned.control,
-                self._rig,
-                network.addresses,
-                network.interfaces,
+            nodes = run_nodes(
+                placed, study.plan, token, planned.control, network.addresses, network.interfaces
             )
             yield OneRun(hosts, network, study, planned, services, deployment, nodes, *attempt)
 
@@ -682,7 +670,10 @@ class CampaignRunner:
                 block=run.block,
                 position=run.position,
                 control=run.control,
-                cells={role: cell.name for role, cell in prepared.cells[run.treatment.key].items()},
+                cells={
+                    role: cell.name
+                    for role, cell in prepared.placed[run.treatment.key].cells.items()
+                },
                 skipped=None,
             )
             for run in plan

@@ -1,4 +1,4 @@
-"""Create the specs of a treatment's nodes (last section of the contract)."""
+"""Derive the services, the deployment and the nodes' specs of a treatment (end of the contract)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import itertools
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wattwire.catalog import Bridge, Cell, Middleware, home
 from wattwire.model import LazyModule
-from wattwire.model.deployment import PATTERNS, ROLES, Deployment, Node, Pattern, deployment_of
+from wattwire.model.deployment import PATTERNS, Deployment, Node, Pattern, deployment_of
 from wattwire.model.errors import UsageError
 from wattwire.model.flows import FlowPart, flow_parts
 from wattwire.model.hosts.bridging import (
@@ -52,30 +52,58 @@ BEYOND_CALLS or the count, whichever is larger. Clients that exceed this end bef
 
 
 @dataclass(frozen=True)
-class NodePlan:
-    """One node of a run before it is started. It connects to the listening nodes `connects_to`."""
+class PlacedTreatment:
+    """A treatment with the cells of its nodes and the rig of its hosts.
 
-    node: int
-    role: str
-    index: int
-    cell: Cell
-    listens: bool
+    Its services and its deployment are computed once, for all runs of the treatment.
+    """
+
+    treatment: Treatment
+    cells: Mapping[str, Cell]
+    """Role → cell, and FACTOR → the bridge, if there is one. All roles have one middleware."""
+    rig: Rig = ONE_HOST
+
+    @property
+    def middleware(self) -> Middleware:
+        """Return the middleware of the nodes."""
+        return next(iter(self.cells.values())).middleware
+
+    @property
+    def bridge(self) -> Bridge | None:
+        """Return the bridge that joins the hosts; None without a bridge."""
+        bridge = self.cells.get(FACTOR)
+        return bridge if isinstance(bridge, Bridge) else None
+
+    @functools.cached_property
+    def services(self) -> dict[str, dict[str, Any]]:
+        """Return service → its table: those of the middleware, and of a bridge's outer one."""
+        services = self.middleware.services_for(self.given_settings(self.treatment))
+        return services if self.bridge is None else {**services, **outer_services(self.bridge)}
+
+    @functools.cached_property
+    def deployment(self) -> Deployment:
+        """Return the processes of a run and their hosts; no host has to be connected."""
+        names = {role: cell.name for role, cell in self.cells.items()}
+        deployment = deployment_of(self.treatment, names, list(self.services), self.rig)
+        return deployment if self.bridge is None else bridged(deployment, self.bridge.name)
+
+    def given_settings(self, part: Treatment) -> dict[str, Level]:
+        """Return the given settings of a part's nodes; a bridge adds its own defaults."""
+        return part.settings if self.bridge is None else self.bridge.inner_settings(part.settings)
+
+    def settings(self, part: Treatment) -> dict[str, Level]:
+        """Return all settings of the nodes of a part of the treatment."""
+        return self.middleware.effective_settings(self.given_settings(part))
+
+
+@dataclass(frozen=True)
+class RunNode(Node):
+    """A node with its program and its spec. It connects to the listening nodes `connects_to`."""
+
+    program: Cell
     spec: dict[str, Any]
-    hop: int = 0
-    connects_to: frozenset[int] = field(default_factory=frozenset)
-    named: str = ""
-    """Name of the process, if it does not follow from role and index."""
-
-    @property
-    def process(self) -> str:
-        return self.named or f"{self.role}-{self.index}"
-
-    @property
-    def sends(self) -> bool:
-        return ROLES[self.role].sends
-
-    def with_endpoints(self, endpoints: list[str]) -> NodePlan:
-        return replace(self, spec={**self.spec, "peers.endpoints": endpoints})
+    listens: bool = False
+    connects_to: frozenset[int] = frozenset()
 
 
 def needs(treatment: Treatment) -> list[str]:
@@ -137,33 +165,25 @@ def calls_beyond(treatment: Treatment, scheduled: int) -> int:
     return max(scheduled, min(BEYOND_FACTOR * scheduled, BEYOND_CALLS))
 
 
-def deployed(treatment: Treatment, cells: Mapping[str, Cell], rig: Rig = ONE_HOST) -> Deployment:
-    """Return the processes of a run and their hosts; no host has to be connected."""
-    names = {role: cell.name for role, cell in cells.items()}
-    deployment = deployment_of(treatment, names, list(services_of(treatment, cells)), rig)
-    return bridged(deployment, names[FACTOR]) if FACTOR in cells else deployment
-
-
-def node_plans(
-    treatment: Treatment,
+def run_nodes(
+    placed: PlacedTreatment,
     plan: Plan,
-    cells: dict[str, Cell],
-    middleware: Middleware,
     token: str,
     control: str = "",
-    rig: Rig = ONE_HOST,
     addresses: Mapping[str, str] | None = None,
     interfaces: Mapping[str, str] | None = None,
-) -> tuple[Deployment, list[NodePlan]]:
-    """Return the deployment of a run, and its nodes in the order of their numbers.
+) -> list[RunNode]:
+    """Return the nodes of a run in the order of their numbers.
 
     `addresses` and `interfaces` map each host to its address and its device in the network of the
     run. A deployment on one host does not use them.
     """
-    deployment = deployed(treatment, cells, rig)
+    deployment = placed.deployment
     ends = bridge_ends(deployment)
-    parts = _parts_with_settings(treatment, middleware, cells)
-    listening = deployment.listening(*(middleware.listens(p.contract, s) for _, p, s in parts))
+    parts = _parts_with_settings(placed)
+    listening = deployment.listening(
+        *(placed.middleware.listens(p.contract, settings) for _, p, settings in parts)
+    )
     numbers = iter(deployment.nodes)
     nodes = []
     for part, pattern, settings in parts:
@@ -189,54 +209,32 @@ def node_plans(
                 "peers.count": len(deployment.neighbours(node.node)),
                 **_network_keys(deployment, node, addresses or {}, interfaces or {}),
                 "phase_ns": period * place // senders if node.sends else 0,
-                **_bridge_keys(end, cells),
+                **_bridge_keys(end, placed.bridge),
                 "record.capacity": _capacity(
                     part.treatment, messages_max, len(deployment.senders(node.node))
                 ),
             }
             nodes.append(
-                NodePlan(
-                    node.node,
-                    node.role,
-                    node.index,
-                    cells[FACTOR if end else node.role],
-                    node.node in listening or _listens(end, cells),
-                    spec,
-                    node.hop,
-                    deployment.connects_to(node.node, listening) | _other_end(end, cells),
-                    node.process,
+                RunNode(
+                    **vars(node),
+                    program=placed.cells[FACTOR if end else node.role],
+                    spec=spec,
+                    listens=node.node in listening or _listens(end, placed.bridge),
+                    connects_to=deployment.connects_to(node.node, listening)
+                    | _other_end(end, placed.bridge),
                 )
             )
-    return deployment, nodes
+    return nodes
 
 
 def _parts_with_settings(
-    treatment: Treatment, middleware: Middleware, cells: Mapping[str, Cell]
+    placed: PlacedTreatment,
 ) -> list[tuple[FlowPart, Pattern, dict[str, Level]]]:
     """Return each part of a treatment with its pattern and all settings of its nodes."""
     return [
-        (
-            part,
-            PATTERNS[str(part.treatment["pattern"])],
-            middleware.effective_settings(settings_of(part.treatment, cells)),
-        )
-        for part in flow_parts(treatment)
+        (part, PATTERNS[str(part.treatment["pattern"])], placed.settings(part.treatment))
+        for part in flow_parts(placed.treatment)
     ]
-
-
-def settings_of(treatment: Treatment, cells: Mapping[str, Cell]) -> dict[str, Level]:
-    """Return the given settings of the nodes' middleware; a bridge adds its own defaults."""
-    bridge = cells.get(FACTOR)
-    given = treatment.settings
-    return bridge.inner_settings(given) if isinstance(bridge, Bridge) else given
-
-
-def services_of(treatment: Treatment, cells: Mapping[str, Cell]) -> dict[str, dict[str, Any]]:
-    """Return the services of a treatment: of its nodes' middleware, and of a bridge's outer one."""
-    middleware = next(iter(cells.values())).middleware
-    services = middleware.services_for(settings_of(treatment, cells))
-    bridge = cells.get(FACTOR)
-    return {**services, **(outer_services(bridge) if isinstance(bridge, Bridge) else {})}
 
 
 def outer_services(bridge: Bridge) -> dict[str, dict[str, Any]]:
@@ -244,25 +242,23 @@ def outer_services(bridge: Bridge) -> dict[str, dict[str, Any]]:
     return bridge.outer.services_for(bridge.outer_settings)
 
 
-def _bridge_keys(end: BridgeEnd | None, cells: Mapping[str, Cell]) -> dict[str, Level]:
+def _bridge_keys(end: BridgeEnd | None, bridge: Bridge | None) -> dict[str, Level]:
     """Return the keys of a bridge process's spec that other nodes do not have."""
-    bridge = cells.get(FACTOR)
-    if end is None or not isinstance(bridge, Bridge):
+    if end is None or bridge is None:
         return {}
     outer = {f"{OUTER_SETTING}{name}": level for name, level in bridge.end_settings.items()}
     return {END_SETTING: end.kind, **outer}
 
 
-def _listens(end: BridgeEnd | None, cells: Mapping[str, Cell]) -> bool:
-    bridge = cells.get(FACTOR)
-    return end is not None and end.kind == EXIT and getattr(bridge, "exit_listens", False)
+def _listens(end: BridgeEnd | None, bridge: Bridge | None) -> bool:
+    return end is not None and end.kind == EXIT and bridge is not None and bridge.exit_listens
 
 
-def _other_end(end: BridgeEnd | None, cells: Mapping[str, Cell]) -> frozenset[int]:
+def _other_end(end: BridgeEnd | None, bridge: Bridge | None) -> frozenset[int]:
     """Return the exit to which an entry connects."""
-    bridge = cells.get(FACTOR)
-    connects = end is not None and end.kind != EXIT and getattr(bridge, "exit_listens", False)
-    return frozenset((end.other,)) if connects and end is not None else frozenset()
+    if end is None or end.kind == EXIT or bridge is None or not bridge.exit_listens:
+        return frozenset()
+    return frozenset((end.other,))
 
 
 def _network_keys(

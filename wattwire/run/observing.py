@@ -30,7 +30,7 @@ def note_duration(study: Study, planned: PlannedRun, record: RunRecord, elapsed_
     window_s = (record.window["end_ns"] - record.window["start_ns"]) / SECOND_NS
     observed = observed_run(study, planned, (nodes, max(calls, default=0)), window_s, elapsed_s)
     observed = replace(observed, reached_hz=reached_hz(sent_lines))
-    for cell in dict.fromkeys(node.cell.name for node in record.nodes):
+    for cell in dict.fromkeys(node.cell for node in record.nodes):
         note_run(cell, observed, _ready(record, cell))
 
 
@@ -66,7 +66,7 @@ def _ready(record: RunRecord, cell: str) -> dict[str, Any]:
     """Return the library details that the cell's last node reported, with today's date."""
     for node in reversed(record.nodes):
         state = record.processes.states.get(node.process)
-        line = state.lines.get("READY") if state and node.cell.name == cell else None
+        line = state.lines.get("READY") if state and node.cell == cell else None
         if line:
             report = {key: line[key] for key in ("library", "guarantee") if line.get(key)}
             return {**report, "seen": datetime.date.today().isoformat()}

@@ -15,7 +15,7 @@ from wattwire.model.deployment import HOST, Deployment
 from wattwire.model.hosts.clocks import ClockRelation, NodeClocks
 from wattwire.model.verdict import Outcome, Reason
 from wattwire.rig.host import TICK_NS
-from wattwire.run.node_specs import NodePlan
+from wattwire.run.node_specs import RunNode
 from wattwire.run.processes import RunProcesses
 from wattwire.run.results import syscalls
 from wattwire.run.services import Service
@@ -83,7 +83,7 @@ class RunRecord(HostRecord):
 
     token: str
     deployment: Deployment
-    nodes: list[NodePlan]
+    nodes: list[RunNode]
     processes: RunProcesses
     others: list[HostRecord] = field(default_factory=list)
     """Records of the other hosts."""

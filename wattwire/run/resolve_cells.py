@@ -25,7 +25,7 @@ from wattwire.model.words import plural
 from wattwire.rig import Builder, CellBuild
 from wattwire.rig.builds import NotBuiltError, check_requirements, check_services
 from wattwire.run.encodings import encoding_gap, reply_gap
-from wattwire.run.node_specs import deployed, needs, outer_services
+from wattwire.run.node_specs import PlacedTreatment, needs, outer_services
 from wattwire.run.placing import (
     NETWORK,
     bridge_gap,
@@ -45,13 +45,18 @@ class Prepared:
     """Treatments that can be run, with their cells, and skipped treatments, with the reasons."""
 
     treatments: list[Treatment]
-    cells: dict[str, dict[str, Cell]]
-    """Treatment key → role → cell."""
+    placed: dict[str, PlacedTreatment]
+    """Treatment key → the treatment with its cells, which are none for a command."""
     skipped: list[tuple[Treatment, str]]
     builds: dict[str, CellBuild]
     """`Cell.known_as` → the build of that cell."""
     unselected: int = 0
     """Number of treatments that `choose` excluded from the design; not in any other field."""
+
+    @property
+    def cells(self) -> dict[str, Mapping[str, Cell]]:
+        """Return treatment key → role → cell."""
+        return {key: placed.cells for key, placed in self.placed.items()}
 
 
 def prepare(
@@ -77,7 +82,7 @@ def prepare(
                 "plan.syscall_runs = 1 for a separate run of each treatment."
             )
     treatments: list[Treatment] = []
-    cells: dict[str, dict[str, Cell]] = {}
+    placed: dict[str, PlacedTreatment] = {}
     skipped: list[tuple[Treatment, str]] = []
     builds: dict[str, CellBuild] = {}
     unselected = 0
@@ -104,8 +109,8 @@ def prepare(
             skipped.append((treatment, reason or "no cell"))
             continue
         treatments.append(treatment)
-        cells[treatment.key] = chosen
-    prepared = Prepared(treatments, cells, skipped, builds, unselected)
+        placed[treatment.key] = PlacedTreatment(treatment, chosen, study.rig)
+    prepared = Prepared(treatments, placed, skipped, builds, unselected)
     require_treatments(prepared, study)
     return prepared
 
@@ -136,8 +141,7 @@ def without_core_gaps(prepared: Prepared, study: Study, hosts: Mapping[str, Host
     for treatment in prepared.treatments:
         gap = None
         if treatment.get(CORES, FREE) != FREE and study.request is None:
-            cells = prepared.cells[treatment.key]
-            gap = core_gap(hosts, deployed(treatment, cells, study.rig), treatment)
+            gap = core_gap(hosts, prepared.placed[treatment.key].deployment, treatment)
         if gap is None:
             kept.append(treatment)
         else:

@@ -39,7 +39,7 @@ from wattwire.run.crash import crash_point
 from wattwire.run.dependencies import BEFORE_GO, DRAIN, WINDOW, fails, require
 from wattwire.run.failed_attempt import HARNESS_CODE
 from wattwire.run.lines import printable
-from wattwire.run.node_specs import SECOND_NS, NodePlan, check_spec, outer_services
+from wattwire.run.node_specs import SECOND_NS, RunNode, check_spec, outer_services
 from wattwire.run.processes import (
     BrokenContractError,
     NodeEndedError,
@@ -95,7 +95,7 @@ class OneRun:
         planned: PlannedRun,
         services: Mapping[str, dict[str, Any]],
         deployment: Deployment,
-        nodes: list[NodePlan],
+        nodes: list[RunNode],
         builds: Mapping[str, Mapping[str, CellBuild]],
         token: str,
         folder: Path,
@@ -157,7 +157,7 @@ class OneRun:
             machine=same_boot[0],
         )
 
-    def _run_network(self, nodes: list[NodePlan]) -> RunNetwork | None:
+    def _run_network(self, nodes: list[RunNode]) -> RunNetwork | None:
         network = self._network
         if len(self._hosts) < 2:
             return None
@@ -168,7 +168,7 @@ class OneRun:
             isolated=frozenset(n for n, h in self._hosts.items() if h.spec.kind == NETNS),
             stacked=network.stacked,
             log=network.log,
-            bridge=next((n.cell for n in nodes if isinstance(n.cell, Bridge)), None),
+            bridge=next((n.program for n in nodes if isinstance(n.program, Bridge)), None),
         )
 
     def execute(self) -> RunRecord:
@@ -418,7 +418,7 @@ class OneRun:
         They are those of its middleware's build, of the settings and of earlier services.
         """
         bridge = self._bridge
-        cell = self.record.nodes[0].cell
+        cell = self.record.nodes[0].program
         settings = cell.middleware.effective_settings(self._given_settings)
         if bridge is not None and service in self._outer_services:
             cell, settings = bridge, bridge.outer_settings
@@ -461,8 +461,8 @@ class OneRun:
             waiting = [node for node in waiting if not node.connects_to <= endpoints.keys()]
             for node in startable:
                 others = [e for other in sorted(node.connects_to) for e in endpoints[other]]
-                own = service_endpoints[isinstance(node.cell, Bridge)]
-                self._spawn(node.with_endpoints([*own, *others]))
+                own = service_endpoints[isinstance(node.program, Bridge)]
+                self._spawn(node, [*own, *others])
             listeners = [node for node in startable if node.listens]
             deadline_s = time.monotonic() + self._plan.ready_timeout_s
             processes.wait_for("LISTENING", [n.process for n in listeners], deadline_s)
@@ -473,7 +473,7 @@ class OneRun:
     def _certificates(self) -> dict[str, dict[str, str]]:
         """Write the certificates of a run over TLS on each host; return host → spec keys."""
         node = self.record.nodes[0]
-        tls_setting = node.cell.middleware.setting_with(TLS)
+        tls_setting = node.program.middleware.setting_with(TLS)
         if tls_setting is None or not node.spec[f"settings.{tls_setting}"]:
             return {}
         files = make_certificates(sorted({*self._network.addresses.values()}))
@@ -487,13 +487,13 @@ class OneRun:
             host.write(folder / name, content, mode=0o600)
         return {key: str(folder / name) for key, (name, _) in files.items()}
 
-    def _spawn(self, node: NodePlan) -> None:
+    def _spawn(self, node: RunNode, endpoints: list[str]) -> None:
         processes = self.record.processes
         host, out = processes.host_of(node.process), processes.out_of(node.process)
-        build = self._builds[host.name][node.cell.known_as]
+        build = self._builds[host.name][node.program.known_as]
         discard_on(host, out)  # an earlier node may have created this path
         spec = out / "spec.json"
-        content = {**node.spec, **self._tls.get(host.name, {})}
+        content = {**node.spec, "peers.endpoints": endpoints, **self._tls.get(host.name, {})}
         check_spec(content)
         folder_made = host.submit_folder(out)
         spec_written = host.submit_file(spec, json.dumps(content, indent=1).encode())
@@ -681,7 +681,7 @@ class OneRun:
     def _note_interference(self) -> None:
         """Fail the attempt if a service or a bridge process was ended from outside."""
         record, states = self.record, self.record.processes.states
-        bridges = [n.process for n in record.nodes if isinstance(n.cell, Bridge)]
+        bridges = [n.process for n in record.nodes if isinstance(n.program, Bridge)]
         kinds = {**dict.fromkeys(record.services, "service"), **dict.fromkeys(bridges, "bridge")}
         ended = {p: kind for p, kind in kinds.items() if p in states and states[p].exit}
         out_of_memory = bool(ended) and self._oom_kills() != self._oom_kills_before

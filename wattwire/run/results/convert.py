@@ -25,7 +25,7 @@ from wattwire.model.records import (
     read_readings,
 )
 from wattwire.model.sample_codes import KINDS, UNKNOWN_NS, UNKNOWN_PEER
-from wattwire.run.node_specs import NodePlan
+from wattwire.run.node_specs import RunNode
 
 PROCESS_SCOPE = "process"
 FILES_MAX = 1_000
@@ -55,7 +55,7 @@ QUANTITY_SCHEMA = {
 }
 
 
-def open_all_samples(folder: Path, nodes: list[NodePlan]) -> dict[int, list[Samples]]:
+def open_all_samples(folder: Path, nodes: Sequence[RunNode]) -> dict[int, list[Samples]]:
     """Return node number → samples of each file, for nodes that wrote files.
 
     Raise SampleFileError if a file is invalid.
@@ -84,7 +84,7 @@ def sample_files(folder: Path, process: str) -> list[Path]:
     return [path for path in sorted(files) if os.path.lexists(path)]
 
 
-def _open_samples(path: Path, node: NodePlan) -> SampleFile:
+def _open_samples(path: Path, node: RunNode) -> SampleFile:
     spec = node.spec
     try:
         file = open_samples(

@@ -27,7 +27,7 @@ from wattwire.model.sample_codes import (
     UNKNOWN_NS,
     UNKNOWN_PEER,
 )
-from wattwire.run.node_specs import NodePlan
+from wattwire.run.node_specs import RunNode
 from wattwire.run.processes import ProcessState
 from wattwire.run.results.convert import known
 
@@ -45,7 +45,7 @@ def scheduled(spec: dict[str, Any]) -> int:
     return max(0, -((int(spec["phase_ns"]) - int(spec["duration_ns"])) // int(spec["period_ns"])))
 
 
-def line_faults(node: NodePlan, state: ProcessState, start_ns: int, stop_ns: int) -> Iterator[str]:
+def line_faults(node: RunNode, state: ProcessState, start_ns: int, stop_ns: int) -> Iterator[str]:
     """Yield each impossible value or order in a node's lines, with its clause.
 
     `start_ns` and `stop_ns` are the times of GO and STOP, or 0 if the node did not receive them.
@@ -77,7 +77,7 @@ def count_faults(done: dict[str, Any] | None, parts: Sequence[Samples]) -> Itera
 
 
 def _sent_faults(
-    node: NodePlan, sent: dict[str, Any], spawned_ns: int, start_ns: int
+    node: RunNode, sent: dict[str, Any], spawned_ns: int, start_ns: int
 ) -> Iterator[str]:
     """Yield each impossible value in a node's SENT line, with its clause."""
     if not node.sends:
@@ -96,7 +96,7 @@ def _sent_faults(
 
 
 def record_faults(
-    node: NodePlan,
+    node: RunNode,
     samples: Samples,
     first_ns: int,
     last_ns: int,
@@ -134,7 +134,7 @@ Integers = npt.NDArray[np.int64]
 
 
 def _times_on_one_clock(
-    node: NodePlan, records: Records, clocks: NodeClocks
+    node: RunNode, records: Records, clocks: NodeClocks
 ) -> tuple[Integers, Integers, Integers]:
     """Return the intended, begin and end times of a node's records on the reference clock.
 
@@ -157,7 +157,7 @@ def _times_on_one_clock(
 
 
 def _wrong_records(
-    node: NodePlan,
+    node: RunNode,
     records: Records,
     record_times: tuple[Integers, Integers, Integers],
     limits_ns: tuple[int, int],
@@ -231,7 +231,7 @@ def message_bytes(spec: Mapping[str, Any]) -> int:
 
 
 def sequence_faults(
-    nodes: list[NodePlan], samples: Mapping[int, Sequence[Samples]]
+    nodes: Sequence[RunNode], samples: Mapping[int, Sequence[Samples]]
 ) -> Iterator[str]:
     """Yield each impossible sequence number in the records of the run's nodes.
 
@@ -264,7 +264,7 @@ def sequence_faults(
                 )
 
 
-def _sent_sequences(node: NodePlan, parts: Sequence[Samples]) -> npt.NDArray[np.uint64]:
+def _sent_sequences(node: RunNode, parts: Sequence[Samples]) -> npt.NDArray[np.uint64]:
     """Return the sequence numbers that a sender sent, in ascending order."""
     kind = KINDS.index(ROLES[node.role].kinds[-1])
     parts_sent = [

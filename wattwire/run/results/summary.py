@@ -234,7 +234,7 @@ class Collected:
 
     def _identity(self) -> dict[str, Any]:
         planned, record = self.planned, self.record
-        tables = [node.cell.emulated for node in record.nodes]
+        tables = [node.program.emulated for node in record.nodes]
         devices = dict.fromkeys(str(table["device"]) for table in tables if table)
         return {
             "run": planned.run,
@@ -246,7 +246,7 @@ class Collected:
             "treatment": planned.treatment.key,
             "control": planned.control,
             **{f"factor.{k}": v for k, v in planned.treatment.varied},
-            "cell": record.nodes[-1].cell.name if record.nodes else "",
+            "cell": record.nodes[-1].cell if record.nodes else "",
             **({"emulated_device": ", ".join(devices)} if devices else {}),
         }
 
@@ -621,9 +621,9 @@ class Collected:
                     "node": node.node,
                     "role": node.role,
                     "index": node.index,
-                    "cell": node.cell.name,
-                    "language": node.cell.language,
-                    **({"emulated": node.cell.emulated} if node.cell.emulated else {}),
+                    "cell": node.cell,
+                    "language": node.program.language,
+                    **({"emulated": node.program.emulated} if node.program.emulated else {}),
                     "hop": node.hop,
                     "host": record.deployment.by_process[node.process].host,
                     "process": node.process,
@@ -643,8 +643,8 @@ class Collected:
             "control": planned.control,
             "treatment": dict(planned.treatment.varied),
             "levels": dict(planned.treatment.levels),
-            "cells": {n.role: n.cell.name for n in record.nodes if n.process not in bridges}
-            | ({BRIDGE: record.nodes[-1].cell.name} if bridges else {}),
+            "cells": {n.role: n.cell for n in record.nodes if n.process not in bridges}
+            | ({BRIDGE: record.nodes[-1].cell} if bridges else {}),
             "token": record.token,
             "nodes": nodes,
             "services": [

@@ -6,13 +6,13 @@ window, are flagged here after the run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
+from wattwire.model.deployment import Node
 from wattwire.model.sample_codes import FLAG_WARM_UP
-from wattwire.run.node_specs import NodePlan
 
 CALL_KINDS = ("call", "goal")
 NEVER = 2**62
@@ -30,7 +30,7 @@ class Counted:
 
 
 def counted_calls(
-    batches: Batches, nodes: list[NodePlan], warm_up: int, end_ns: int | None = None
+    batches: Batches, nodes: Sequence[Node], warm_up: int, end_ns: int | None = None
 ) -> dict[int, Counted]:
     """Return the range of each client's counted calls, by node, without clients that have none.
 
@@ -105,7 +105,7 @@ def flag_calls(messages: pl.DataFrame, counted: Mapping[int, Counted]) -> pl.Dat
     return joined.with_columns(flags=flagged.cast(messages.schema["flags"])).drop("first", "stop")
 
 
-def first_counted_ns(parts: Iterable[pl.DataFrame], nodes: list[NodePlan]) -> int | None:
+def first_counted_ns(parts: Iterable[pl.DataFrame], nodes: Sequence[Node]) -> int | None:
     """Return the begin (ns) of the first call without the flag; None if all are flagged."""
     callers = [node.node for node in nodes if node.sends]
     counted = (pl.col("flags") & FLAG_WARM_UP) == 0

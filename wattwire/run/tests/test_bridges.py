@@ -12,7 +12,7 @@ from wattwire.design import expand
 from wattwire.model.deployment import BRIDGE
 from wattwire.model.errors import UsageError
 from wattwire.model.study import Plan, Study, parse_study
-from wattwire.run.node_specs import check_spec, node_plans, services_of
+from wattwire.run.node_specs import PlacedTreatment, check_spec, run_nodes
 from wattwire.run.placing import bridge_gap
 from wattwire.run.resolve_cells import prepare
 
@@ -33,16 +33,14 @@ def plans(name: str, **fixed: Any) -> Any:
     treatment = expand(study({"placement": "apart", **fixed}, bridge=[name]))[0][0]
     bridge, cell = CATALOG.bridge(name, treatment.outer_settings), CATALOG.cell("ros2/python")
     cells = {**dict.fromkeys(("source", "relay", "sink"), cell), "bridge": bridge}
-    made = node_plans(
-        treatment, Plan(), cells, cell.middleware, "abcd1234", "", RIG, ADDRESSES, INTERFACES
-    )
-    return treatment, cells, *made
+    placed = PlacedTreatment(treatment, cells, RIG)
+    return placed, run_nodes(placed, Plan(), "abcd1234", "", ADDRESSES, INTERFACES)
 
 
 @pytest.mark.parametrize("name", sorted(CATALOG.bridges))
 def test_bridge_processes_have_specs_of_relays_with_their_end(name: str) -> None:
-    _, cells, deployment, nodes = plans(name)
-    assert [n.process for n in nodes if deployment.by_process[n.process].kind == BRIDGE] == [
+    placed, nodes = plans(name)
+    assert [n.process for n in nodes if placed.deployment.kind_of(n) == BRIDGE] == [
         f"bridge-{i}" for i in range(4)
     ]
     for node in nodes:
@@ -52,13 +50,15 @@ def test_bridge_processes_have_specs_of_relays_with_their_end(name: str) -> None
         assert node.spec["settings.transports"] == "udp"
     ends = [node.spec.get("settings.bridge_end") for node in nodes]
     assert ends == [None] * 3 + ["entry", "exit"] * 2
-    assert {node.cell.name for node in nodes[3:]} == {cells["bridge"].name}
+    assert {node.cell for node in nodes[3:]} == {placed.cells["bridge"].name}
+    assert all(node.program is placed.bridge for node in nodes[3:])
+    assert [node.program.name for node in nodes[:3]] == ["ros2/python"] * 3
 
 
 def test_an_entry_connects_to_its_exit_only_if_the_exit_listens() -> None:
     for name in CATALOG.bridges:
         listens = CATALOG.bridge(name).exit_listens
-        *_, nodes = plans(name)
+        _, nodes = plans(name)
         entry, leaving = nodes[3], nodes[4]
         assert entry.connects_to == (frozenset({leaving.node}) if listens else frozenset())
         assert leaving.listens is listens and not entry.listens
@@ -66,16 +66,16 @@ def test_an_entry_connects_to_its_exit_only_if_the_exit_listens() -> None:
 
 def test_the_services_of_the_outer_middleware_run_for_a_bridge() -> None:
     for name in CATALOG.bridges:
-        treatment, cells, *_ = plans(name)
+        placed, _ = plans(name)
         outer = CATALOG.bridge(name).outer
         expected = list(outer.services_for({}))
-        assert list(services_of(treatment, cells)) == expected
+        assert list(placed.services) == expected
 
 
 def test_ends_that_meet_at_a_service_do_not_listen_and_know_their_settings() -> None:
     fixed = {"outer_settings.via": "router"}
-    treatment, cells, _, nodes = plans("ros2-zenoh", **fixed)
-    assert list(services_of(treatment, cells)) == ["router"]
+    placed, nodes = plans("ros2-zenoh", **fixed)
+    assert list(placed.services) == ["router"]
     for node in nodes[3:]:
         check_spec(node.spec)
         assert node.spec["settings.outer_via"] == "router"

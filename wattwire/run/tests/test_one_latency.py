@@ -13,7 +13,7 @@ from wattwire.model.hosts.clocks import ClockRelation, Exchange, clocks_of_run
 from wattwire.model.latencies import LATENCY_QUANTILES, latency_summary
 from wattwire.model.ledger import deliveries
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
-from wattwire.run.node_specs import NodePlan
+from wattwire.run.node_specs import RunNode
 from wattwire.run.results import delivery
 from wattwire.run.results.convert import MESSAGE_SCHEMA
 from wattwire.stats import nearest_rank
@@ -30,7 +30,8 @@ LATE_NS = 60_000_000
 
 
 def node(number, role):
-    return NodePlan(number, role, max(0, number - 1), None, False, {})  # type: ignore[arg-type]
+    index = max(0, number - 1)
+    return RunNode(number, f"{role}-{index}", role, index, 0, "x/y", None, {})
 
 
 def flows_of(nodes):

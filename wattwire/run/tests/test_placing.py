@@ -13,7 +13,7 @@ from wattwire.model.deployment import HOST, Link, deployment_of
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.rig import ONE_HOST, read_rig
 from wattwire.model.study import Plan, Study, parse_study
-from wattwire.run.node_specs import check_spec, node_plans, scheduled_per_sender
+from wattwire.run.node_specs import PlacedTreatment, check_spec, run_nodes, scheduled_per_sender
 from wattwire.run.resolve_cells import prepare, without_core_gaps
 
 CATALOG = Catalog([home()])
@@ -119,13 +119,10 @@ def test_one_clock_times_a_round_trip_over_a_relay() -> None:
     of = study(fixed=chain)
     cells = dict.fromkeys(("source", "relay", "sink"), CATALOG.cell("mqtt/python"))
     (treatment,) = (treatment for treatment, _ in expand(of))
-    middleware = cells["source"].middleware
-    deployment, _ = node_plans(
-        treatment, Plan(), cells, middleware, "abcd", "", of.rig, ADDRESSES, INTERFACES
-    )
-    placed = {process.name: process.host for process in deployment.processes}
-    broker = next(iter(middleware.services))
-    assert placed == {"source-0": "robot", "relay-0": "edge", "sink-0": "robot", broker: "cloud"}
+    placed = PlacedTreatment(treatment, cells, of.rig)
+    hosts = {process.name: process.host for process in placed.deployment.processes}
+    broker = next(iter(placed.middleware.services))
+    assert hosts == {"source-0": "robot", "relay-0": "edge", "sink-0": "robot", broker: "cloud"}
 
 
 def test_cells_of_one_host_and_cells_without_the_capability_are_skipped() -> None:
@@ -166,6 +163,16 @@ def test_cores_are_checked_before_the_hosts_of_a_rig_have_addresses() -> None:
     assert without_core_gaps(prepare(of, CATALOG, None), of, {}).treatments
 
 
+def test_all_runs_of_a_treatment_have_one_deployment() -> None:
+    of = study(fixed={"cores": "same"}, placement=["apart", "together"])
+    prepared = prepare(of, CATALOG, None)
+    before = [prepared.placed[treatment.key].deployment for treatment in prepared.treatments]
+    kept = without_core_gaps(prepared, of, {})
+    after = [kept.placed[treatment.key].deployment for treatment in kept.treatments]
+    assert [id(deployment) for deployment in after] == [id(deployment) for deployment in before]
+    assert [deployment.hosts for deployment in after] == [("robot", "edge"), ("robot",)]
+
+
 @pytest.mark.parametrize(("rate_hz", "duration_s"), [(3, 2), (30, 2), (30, 0.5), (7, 10), (100, 1)])
 def test_a_window_has_as_many_messages_as_its_rate_says(rate_hz: int, duration_s: float) -> None:
     treatment = expand(study(None, {"rate_hz": rate_hz}))[0][0]
@@ -176,10 +183,9 @@ def planned(placement: str, cell: str = "udp/python") -> Any:
     of = study(fixed={"placement": placement, "cell": cell})
     treatment = expand(of)[0][0]
     roles = dict.fromkeys(("ping", "pong"), CATALOG.cell(cell))
-    middleware = roles["ping"].middleware
-    return node_plans(
-        treatment, Plan(), roles, middleware, "abcd", "", of.rig, ADDRESSES, INTERFACES
-    )
+    placed = PlacedTreatment(treatment, roles, of.rig)
+    nodes = run_nodes(placed, Plan(), "abcd", "", ADDRESSES, INTERFACES)
+    return placed.deployment, nodes
 
 
 def test_a_deployment_has_the_hosts_and_the_network_of_its_placement() -> None:
@@ -187,7 +193,7 @@ def test_a_deployment_has_the_hosts_and_the_network_of_its_placement() -> None:
     assert {p.name: p.host for p in deployment.processes} == {"pong-0": "edge", "ping-0": "robot"}
     assert deployment.hosts == ("robot", "edge")
     assert deployment.links == (Link("native", ("robot", "edge")),)
-    specs = {plan.role: plan.spec for plan in nodes}
+    specs = {node.role: node.spec for node in nodes}
     assert specs["ping"]["host.address"] == "10.77.0.1" != specs["pong"]["host.address"]
     assert specs["ping"]["host.interface"] == "native"
     assert specs["ping"]["peers.addresses"] == ["10.77.0.2"]
@@ -205,9 +211,9 @@ def test_a_service_process_is_on_its_own_host() -> None:
 def test_all_nodes_on_one_host_use_the_loopback_device() -> None:
     deployment, nodes = planned("together")
     assert deployment.hosts == ("robot",) and deployment.links == ()
-    for plan in nodes:
-        assert plan.spec["host.address"] == "127.0.0.1" and plan.spec["host.interface"] == "lo"
-        assert plan.spec["peers.addresses"] == ["127.0.0.1"]
+    for node in nodes:
+        assert node.spec["host.address"] == "127.0.0.1" and node.spec["host.interface"] == "lo"
+        assert node.spec["peers.addresses"] == ["127.0.0.1"]
 
 
 def test_a_placement_without_a_process_has_no_deployment() -> None:
