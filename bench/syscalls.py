@@ -19,7 +19,7 @@ import numpy as np
 from bench.nodes import Bench, tell_build
 from bench.pairs import Comparison
 from wattwire.design import PlannedRun
-from wattwire.hosts.hosts import LOOPBACK_NETWORK, here
+from wattwire.hosts.hosts import here
 from wattwire.model.deployment import HOST, Deployment
 from wattwire.model.errors import WattwireError
 from wattwire.model.study import TRACED, parse_study
@@ -27,11 +27,11 @@ from wattwire.model.treatment import Treatment
 from wattwire.model.validity import ValidityLimits
 from wattwire.model.verdict import Outcome
 from wattwire.rig import AgentClient, Builder, host
-from wattwire.run.node_specs import run_nodes
+from wattwire.run.record import OpenAttempt
 from wattwire.run.resolve_cells import Prepared, prepare
 from wattwire.run.results import syscalls
 from wattwire.run.results.convert import open_all_samples, quantities_frame
-from wattwire.run.runner import OneRun
+from wattwire.run.runner import OneRun, RunSetup
 
 CELLS = ("tcp/cpp", "tcp/python", "rest/python", "grpc/go")
 """Loads from a call of about 20 µs, entirely system calls, to a call of a large library."""
@@ -120,21 +120,18 @@ class Load:
         folder = self._folder / token
         for name in ("out", "logs"):
             (folder / name).mkdir(parents=True)
-        placed = self._prepared.placed[self._treatment.key]
-        nodes = run_nodes(placed, self._study.plan, token)
         planned = PlannedRun(token, 1, 1, self._treatment, "", TRACED if way.name else "")
+        attempt = OpenAttempt(self._study, planned, 1, token, folder)
+        placed, hosts = self._prepared.placed[self._treatment.key], {HOST: here(self.agent)}
+        setup = RunSetup.of_nodes(attempt, placed, hosts, self._prepared.builds)
         watch = Watch(self.agent)
-        run = OneRun(
-            {HOST: here(self.agent)}, LOOPBACK_NETWORK, self._study, planned, placed.services,
-            placed.deployment, nodes,
-            {HOST: self._prepared.builds}, token, folder, watch,
-        )  # fmt: skip
+        run = OneRun(attempt, setup, watch)
         run.record.tracing = way if way.name else None
         record = run.execute()
         if record.outcome is not Outcome.COMPLETED:
             raise RuntimeError(f"{self.name}: {record.outcome.value}: {record.outcome_detail}")
-        client = next(node.node for node in nodes if node.sends)
-        files = open_all_samples(folder, nodes)[client]
+        client = next(node.node for node in record.nodes if node.sends)
+        files = open_all_samples(folder, record.nodes)[client]
         records = np.concatenate([chunk for file in files for chunk in file.chunks()])
         if len(records) != self.calls:
             raise RuntimeError(f"{self.name}: {len(records)} of {self.calls} calls are recorded")

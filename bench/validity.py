@@ -21,15 +21,15 @@ from scipy import stats as scipy_stats
 from bench.nodes import Bench, tell_build
 from wattwire import stats
 from wattwire.design import PlannedRun
-from wattwire.hosts.hosts import LOOPBACK_NETWORK, here
+from wattwire.hosts.hosts import here
 from wattwire.model.deployment import HOST
 from wattwire.model.study import parse_study
 from wattwire.model.validity import CONDITION_CODES
 from wattwire.rig import AgentClient, Builder
-from wattwire.run.node_specs import run_nodes
+from wattwire.run.record import OpenAttempt
 from wattwire.run.resolve_cells import prepare
 from wattwire.run.results.summary import Collected
-from wattwire.run.runner import OneRun
+from wattwire.run.runner import OneRun, RunSetup
 
 RUNS = 300
 WINDOW_S = 0.3
@@ -127,23 +127,12 @@ class Cells:
         for name in ("out", "logs"):
             (folder / name).mkdir(parents=True)
         treatment = prepared.treatments[0]
-        placed = prepared.placed[treatment.key]
-        nodes = run_nodes(placed, study.plan, token)
         planned = PlannedRun(token, 1, 1, treatment, "", "")
-        one_run = OneRun(
-            {HOST: here(self.agent)},
-            LOOPBACK_NETWORK,
-            study,
-            planned,
-            placed.services,
-            placed.deployment,
-            nodes,
-            {HOST: prepared.builds},
-            token,
-            folder,
-            Silent(),
-        )
-        collected = Collected(planned, 1, one_run.execute(), study, folder, {}, {})
+        attempt = OpenAttempt(study, planned, 1, token, folder)
+        placed, hosts = prepared.placed[treatment.key], {HOST: here(self.agent)}
+        setup = RunSetup.of_nodes(attempt, placed, hosts, prepared.builds)
+        record = OneRun(attempt, setup, Silent()).execute()
+        collected = Collected(attempt, record, {}, {})
         codes = sorted(
             {reason.code for reason in collected.reasons if reason.code in CONDITION_CODES}
         )

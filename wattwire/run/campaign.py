@@ -39,17 +39,17 @@ from wattwire.run.exec.command_run import CommandRun
 from wattwire.run.exec.results import CommandResults
 from wattwire.run.failed_attempt import CODE, HARNESS_CODE, ends_campaign, keep_only_logs
 from wattwire.run.machine import describe_machines, energy_model, identity_of
-from wattwire.run.node_specs import payload_seed, run_nodes
+from wattwire.run.node_specs import payload_seed
 from wattwire.run.observing import note_duration
 from wattwire.run.private_places import private_places
 from wattwire.run.progress import Progress
-from wattwire.run.record import RunRecord
+from wattwire.run.record import OpenAttempt, RunRecord
 from wattwire.run.resolve_cells import Prepared, prepare, without_core_gaps
 from wattwire.run.results import syscalls
 from wattwire.run.results.evidence import wait_until_quiet
 from wattwire.run.results.schema import COLUMNS, describe, pool_baselines, with_derived
 from wattwire.run.results.summary import Collected
-from wattwire.run.runner import FULL_DISK_BYTES, OneRun
+from wattwire.run.runner import FULL_DISK_BYTES, OneRun, RunSetup
 from wattwire.run.stopping import Stopping
 from wattwire.store import WARM_UP, Campaign
 from wattwire.store.journal import Attempt
@@ -451,8 +451,9 @@ class CampaignRunner:
         conditions = self._wait_until_quiet(agent)
         number = campaign.journal.begin(planned.run, token, _now())
         folder = campaign.open_attempt(planned.run, number)
+        attempt = OpenAttempt(study, planned, number, token, folder)
         try:
-            collected = self._collect(agent, planned, number, token, folder, conditions)
+            collected = self._collect(agent, attempt, conditions)
             crash_point("commit", {"agent": agent.pid})
             name = campaign.commit(planned.run, number, folder)
             outcome = collected.record.outcome
@@ -460,7 +461,7 @@ class CampaignRunner:
                 planned.run, number, collected.verdict.value, outcome.value, name, _now()
             )
         except BaseException:
-            self._abandon(agent, planned, number, token)
+            self._abandon(agent, attempt)
             raise
         # Neither wait depends on the cell.
         waited_s = float(conditions["waited_s"]) + collected.record.seconds.get("reassembly", 0.0)
@@ -502,13 +503,7 @@ class CampaignRunner:
             self._progress.event("note", text=text)
 
     def _collect(
-        self,
-        agent: AgentClient,
-        planned: PlannedRun,
-        number: int,
-        token: str,
-        folder: Path,
-        conditions: dict[str, Any],
+        self, agent: AgentClient, attempt: OpenAttempt, conditions: dict[str, Any]
     ) -> Collected:
         """Execute one attempt and write its results.
 
@@ -517,27 +512,25 @@ class CampaignRunner:
         results = Collected if self._study.request is None else CommandResults
         run: OneRun | None = None
         try:
-            with self._one_run(planned, token, folder) as run:
+            with self._one_run(attempt) as run:
                 record = run.execute()
             crash_point("convert", {"agent": agent.pid})
             hosts = self._connect_hosts()
             models = {name: energy_model(hosts[name].agent) for name in record.hosts}
-            collected = results(planned, number, record, self._study, folder, conditions, models)
+            collected = results(attempt, record, conditions, models)
             collected.write()
         except Exception as error:
             if ends_campaign(error) or run is None:
                 raise
-            self._clean(self._connect(), token)
-            reason = keep_only_logs(folder, error)
-            collected = results.failed(
-                planned, number, run.record, self._study, folder, conditions, reason
-            )
+            self._clean(self._connect(), attempt.token)
+            reason = keep_only_logs(attempt.folder, error)
+            collected = results.failed(attempt, run.record, conditions, reason)
             collected.write()
         if (
             collected.verdict is not Verdict.VALID
             or collected.record.outcome is not Outcome.COMPLETED
         ):
-            self._require_room(folder)
+            self._require_room(attempt.folder)
         return collected
 
     def _require_room(self, folder: Path) -> None:
@@ -550,31 +543,27 @@ class CampaignRunner:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.campaign.path))
 
     @contextlib.contextmanager
-    def _one_run(self, planned: PlannedRun, token: str, folder: Path) -> Iterator[OneRun]:
+    def _one_run(self, attempt: OpenAttempt) -> Iterator[OneRun]:
         """Prepare an attempt on its hosts, which its network joins until the attempt has ended."""
-        request, placed = self._study.request, self._prepared.placed[planned.treatment.key]
-        hosts = self._connect_hosts()
-        builds = {name: self._prepared.builds for name in hosts}
-        study, attempt = self._study, (builds, token, folder, self._progress)
+        hosts, request = self._connect_hosts(), attempt.study.request
         if request is not None:
-            deployment = request.deployment
-            yield CommandRun(hosts, LOOPBACK_NETWORK, study, planned, {}, deployment, [], *attempt)
+            setup = RunSetup(deployment=request.deployment, hosts=hosts)
+            yield CommandRun(attempt, setup, self._progress)
             return
-        services, deployment = placed.services, placed.deployment
-        with self._network(deployment, folder, payload_seed(token)) as network:
-            nodes = run_nodes(
-                placed, study.plan, token, planned.control, network.addresses, network.interfaces
-            )
-            yield OneRun(hosts, network, study, planned, services, deployment, nodes, *attempt)
+        placed = self._prepared.placed[attempt.planned.treatment.key]
+        seed = payload_seed(attempt.token)
+        with self._network(placed.deployment, attempt.folder, seed) as network:
+            setup = RunSetup.of_nodes(attempt, placed, hosts, self._prepared.builds, network)
+            yield OneRun(attempt, setup, self._progress)
 
-    def _abandon(self, agent: AgentClient, planned: PlannedRun, number: int, token: str) -> None:
+    def _abandon(self, agent: AgentClient, attempt: OpenAttempt) -> None:
         """Remove the files of an interrupted attempt and mark it as lost in the journal."""
         if agent.lost.is_set():
             agent = self._connect()
         try:
-            self._clean(agent, token)
+            self._clean(agent, attempt.token)
         finally:
-            self.campaign.journal.lose(planned.run, number, _now())
+            self.campaign.journal.lose(attempt.planned.run, attempt.number, _now())
             self.campaign.drop_partials()
 
     def _clean(self, agent: AgentClient, token: str) -> None:
@@ -602,7 +591,7 @@ class CampaignRunner:
         exception = [r.detail for r in collected.reasons if r.code == CODE]
         self._exceptions.pop(planned.run, None)
         if exception:
-            where = f"runs/{planned.run}-{collected.attempt}"
+            where = f"runs/{planned.run}-{collected.attempt.number}"
             self._exceptions[planned.run] = f"{where}: {exception[0]}"
         flows = [flow.name for flow in self._study.flows]
         medians = [f"latency_p50_us.flow.{flow}" for flow in flows]

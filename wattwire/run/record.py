@@ -1,4 +1,4 @@
-"""Record of one attempt: what happened on its hosts and in its processes."""
+"""An attempt of a run, and the record of what happened on its hosts and in its processes."""
 
 from __future__ import annotations
 
@@ -8,17 +8,32 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Bridge
+from wattwire.design import PlannedRun
 from wattwire.hosts.cores import MachineCores
 from wattwire.hosts.socket_bytes import SshSent
 from wattwire.model.cores import FREE
 from wattwire.model.deployment import HOST, Deployment
 from wattwire.model.hosts.clocks import ClockRelation, NodeClocks
+from wattwire.model.study import Study
 from wattwire.model.verdict import Outcome, Reason
 from wattwire.rig.host import TICK_NS
 from wattwire.run.node_specs import RunNode
 from wattwire.run.processes import RunProcesses
 from wattwire.run.results import syscalls
 from wattwire.run.services import Service
+
+
+@dataclass(frozen=True)
+class OpenAttempt:
+    """An attempt of a planned run, whose files are in `folder` until it is committed."""
+
+    study: Study
+    planned: PlannedRun
+    number: int
+    """Number among the attempts of the run, from 1."""
+    token: str
+    """Identifier of the attempt's processes and messages."""
+    folder: Path
 
 
 @dataclass(kw_only=True)

@@ -9,23 +9,24 @@ import os
 import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from wattwire.catalog import Bridge
 from wattwire.catalog.services import setting_words
-from wattwire.design import UNSAMPLED, PlannedRun
+from wattwire.design import UNSAMPLED
 from wattwire.hosts.clocks import relate_again
 from wattwire.hosts.cores import RunCores
 from wattwire.hosts.fragments import await_empty_queues
 from wattwire.hosts.host import Host, in_parallel
-from wattwire.hosts.hosts import LiveNetwork
+from wattwire.hosts.hosts import LOOPBACK_NETWORK, LiveNetwork
 from wattwire.hosts.socket_bytes import SshSent, sent_by_ssh, since
 from wattwire.model.deployment import Deployment, service_of
 from wattwire.model.hosts.clocks import ClockRelation
 from wattwire.model.rig import NETNS
 from wattwire.model.setting_purposes import TLS
-from wattwire.model.study import TRACED, Study
+from wattwire.model.study import TRACED
 from wattwire.model.treatment import Level
 from wattwire.model.verdict import Outcome, Reason, Verdict
 from wattwire.model.warm_up import SETTLING, SETTLING_S
@@ -39,7 +40,14 @@ from wattwire.run.crash import crash_point
 from wattwire.run.dependencies import BEFORE_GO, DRAIN, WINDOW, fails, require
 from wattwire.run.failed_attempt import HARNESS_CODE
 from wattwire.run.lines import printable
-from wattwire.run.node_specs import SECOND_NS, RunNode, check_spec, outer_services
+from wattwire.run.node_specs import (
+    SECOND_NS,
+    PlacedTreatment,
+    RunNode,
+    check_spec,
+    outer_services,
+    run_nodes,
+)
 from wattwire.run.processes import (
     BrokenContractError,
     NodeEndedError,
@@ -47,7 +55,7 @@ from wattwire.run.processes import (
     discard_on,
 )
 from wattwire.run.progress import Progress
-from wattwire.run.record import HostRecord, RunNetwork, RunRecord
+from wattwire.run.record import HostRecord, OpenAttempt, RunNetwork, RunRecord
 from wattwire.run.results import syscalls
 from wattwire.run.results.resources import SENT_BYTES
 from wattwire.run.services import (
@@ -84,25 +92,56 @@ def busyness() -> float:
     return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
-class OneRun:
-    """Execution of an attempt in `folder`. All processes of the attempt end with it."""
+@dataclass(frozen=True, kw_only=True)
+class RunSetup:
+    """What an attempt starts, and the hosts, the network and the builds that it uses for this."""
 
-    def __init__(
-        self,
+    deployment: Deployment
+    hosts: Mapping[str, Host]
+    """Connected hosts by name; the deployment may need only some of them."""
+    network: LiveNetwork = LOOPBACK_NETWORK
+    builds: Mapping[str, CellBuild] = field(default_factory=dict)
+    """`Cell.known_as` → the build of that cell, on every host."""
+    services: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    """Service → its table, in the order of the starts."""
+    settings: Mapping[str, Level] = field(default_factory=dict)
+    """All settings of the nodes' middleware."""
+    nodes: list[RunNode] = field(default_factory=list)
+
+    @staticmethod
+    def of_nodes(
+        attempt: OpenAttempt,
+        placed: PlacedTreatment,
         hosts: Mapping[str, Host],
-        network: LiveNetwork,
-        study: Study,
-        planned: PlannedRun,
-        services: Mapping[str, dict[str, Any]],
-        deployment: Deployment,
-        nodes: list[RunNode],
-        builds: Mapping[str, Mapping[str, CellBuild]],
-        token: str,
-        folder: Path,
-        progress: Progress,
-    ) -> None:
-        """Prepare an attempt. `builds` maps each host to its builds by the cell's name."""
-        self._hosts = {name: hosts[name] for name in deployment.hosts}
+        builds: Mapping[str, CellBuild],
+        network: LiveNetwork = LOOPBACK_NETWORK,
+    ) -> RunSetup:
+        """Return the setup of a treatment's services and nodes."""
+        return RunSetup(
+            deployment=placed.deployment,
+            hosts=hosts,
+            network=network,
+            builds=builds,
+            services=placed.services,
+            settings=placed.settings(placed.treatment),
+            nodes=run_nodes(
+                placed,
+                attempt.study.plan,
+                attempt.token,
+                attempt.planned.control,
+                network.addresses,
+                network.interfaces,
+            ),
+        )
+
+
+class OneRun:
+    """Execution of an attempt. All processes of the attempt end with it."""
+
+    def __init__(self, attempt: OpenAttempt, setup: RunSetup, progress: Progress) -> None:
+        study, planned, deployment = attempt.study, attempt.planned, setup.deployment
+        network = setup.network
+        self._hosts = {name: setup.hosts[name] for name in deployment.hosts}
         if deployment.is_on_rig:
             for host in self._hosts.values():
                 host.relate_clock()
@@ -113,13 +152,13 @@ class OneRun:
         self._treatment = planned.treatment
         self._marks_only = planned.control == UNSAMPLED
         self._settling = planned.control == SETTLING
-        self._services = services
+        self._services, self._settings = setup.services, setup.settings
         self._counter_readers: list[CounterReader] = []
-        self._builds = builds
+        self._builds = setup.builds
         self._point = BEFORE_GO
         self._ssh_before: dict[str, SshSent] = {}
         self._tls: dict[str, dict[str, str]] = {}
-        self._folder = folder
+        self._folder = attempt.folder
         self._progress = progress
         self._phase_began = time.monotonic()
         self._cores = RunCores(self._hosts, deployment, planned.treatment)
@@ -132,15 +171,17 @@ class OneRun:
                 for name in self._hosts
                 if name != first
             ],
-            token=token,
+            token=attempt.token,
             deployment=deployment,
-            nodes=nodes,
-            processes=RunProcesses(self._hosts, deployment, token, folder, self._cores),
+            nodes=setup.nodes,
+            processes=RunProcesses(
+                self._hosts, deployment, attempt.token, attempt.folder, self._cores
+            ),
             cores_level=self._cores.level,
             cores=self._cores.machines,
             clock_relations={name: h.relation for name, h in self._hosts.items() if h.relation},
             link_scheduler=network.scheduler,
-            network=self._run_network(nodes),
+            network=self._run_network(setup.nodes),
         )
         if planned.control == TRACED:
             self.record.tracing = syscalls.choose(self._agent.hello)
@@ -394,7 +435,7 @@ class OneRun:
                 self._network.addresses[host],
                 self.record.token,
                 self._plan.ready_timeout_s,
-                self._service_words(host, name),
+                self._service_words(name),
             )
             self.record.services[service.process] = service
         endpoints: dict[bool, list[str]] = {False: [], True: []}
@@ -412,24 +453,17 @@ class OneRun:
         """Return the services to which the bridge processes connect."""
         return () if self._bridge is None else outer_services(self._bridge)
 
-    def _service_words(self, host: str, service: str) -> dict[str, str]:
-        """Return the placeholders of a service on a host.
+    def _service_words(self, service: str) -> dict[str, str]:
+        """Return the placeholders of a service.
 
         They are those of its middleware's build, of the settings and of earlier services.
         """
         bridge = self._bridge
-        cell = self.record.nodes[0].program
-        settings = cell.middleware.effective_settings(self._given_settings)
+        cell, settings = self.record.nodes[0].program, self._settings
         if bridge is not None and service in self._outer_services:
             cell, settings = bridge, bridge.outer_settings
-        words = {**self._builds[host][cell.known_as].words, **setting_words(settings)}
+        words = {**self._builds[cell.known_as].words, **setting_words(settings)}
         return {**words, **endpoint_words(self.record.services.values())}
-
-    @property
-    def _given_settings(self) -> dict[str, Level]:
-        """Return the settings of the nodes without defaults."""
-        given, bridge = self._treatment.settings, self._bridge
-        return given if bridge is None else bridge.inner_settings(given)
 
     def _read_counters(self, reading: str) -> None:
         """Read the counters that the study uses, outside the window and the baselines."""
@@ -490,7 +524,7 @@ class OneRun:
     def _spawn(self, node: RunNode, endpoints: list[str]) -> None:
         processes = self.record.processes
         host, out = processes.host_of(node.process), processes.out_of(node.process)
-        build = self._builds[host.name][node.program.known_as]
+        build = self._builds[node.program.known_as]
         discard_on(host, out)  # an earlier node may have created this path
         spec = out / "spec.json"
         content = {**node.spec, "peers.endpoints": endpoints, **self._tls.get(host.name, {})}

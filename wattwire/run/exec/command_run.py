@@ -22,8 +22,9 @@ from wattwire.rig.agent import AgentError
 from wattwire.run.crash import crash_point
 from wattwire.run.exec.output import MessageCounter, Tail, Totals, ValueReader
 from wattwire.run.node_specs import SECOND_NS
-from wattwire.run.record import RunRecord
-from wattwire.run.runner import OneRun
+from wattwire.run.progress import Progress
+from wattwire.run.record import OpenAttempt, RunRecord
+from wattwire.run.runner import OneRun, RunSetup
 
 LOOK_MS = 100
 UNSEEN_MIN_NS = 1_000_000
@@ -121,8 +122,8 @@ class CommandRun(OneRun):
 
     record: CommandRecord
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def __init__(self, attempt: OpenAttempt, setup: RunSetup, progress: Progress) -> None:
+        super().__init__(attempt, setup, progress)
         self.record = CommandRecord(**vars(self.record))
         request = self._study.request_of(self._treatment)
         assert request is not None

@@ -182,7 +182,7 @@ class CommandResults(Collected):
     ) -> dict[str, Any]:
         return {
             "run": self.planned.run,
-            "attempt": self.attempt,
+            "attempt": self.attempt.number,
             **{f"factor.{k}": v for k, v in self.planned.treatment.varied},
             "subject": subject,
             "process": process,

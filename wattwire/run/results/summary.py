@@ -22,7 +22,7 @@ from wattwire.model.verdict import COMPLETE, Outcome, Reason, Verdict, worst
 from wattwire.model.warm_up import SETTLING
 from wattwire.model.words import number, plural
 from wattwire.run.node_specs import MILLISECOND_NS, SECOND_NS, warm_up_calls
-from wattwire.run.record import HostRecord, RunRecord
+from wattwire.run.record import HostRecord, OpenAttempt, RunRecord
 from wattwire.run.results import (
     carrying,
     cores,
@@ -56,17 +56,16 @@ class Collected:
 
     def __init__(
         self,
-        planned: PlannedRun,
-        attempt: int,
+        attempt: OpenAttempt,
         record: RunRecord,
-        study: Study,
-        folder: Path,
         before: dict[str, Any],
         models: Mapping[str, dict[str, float] | None],
     ) -> None:
-        """Compute all results. `models` maps each host to its energy model."""
-        self.planned, self.attempt, self.record, self.study = planned, attempt, record, study
-        self.folder, self.before = folder, before
+        """Compute all results. `models` maps each host to its energy model.
+
+        `before` has the conditions of the machines before the attempt.
+        """
+        self.attempt, self.record, self.before = attempt, record, before
         self._without_records: list[int] = []
         self._backlogs: dict[int, tuple[int, ...]] = {}
         self._waits: dict[int, Waits] = {}
@@ -79,10 +78,9 @@ class Collected:
                 host.window["cost_begin_ns"] = begin_ns + host.offset_ns - record.offset_ns
         states = record.processes.states
         done = [s.lines["DONE"] for s in states.values() if "DONE" in s.lines]
-        reasons, figures = evidence.judge(record, self.readings, study.validity, done)
-        on_wire, wire_figures = carrying.judge(
-            record, self.readings, self._messages_path, study.validity
-        )
+        validity = attempt.study.validity
+        reasons, figures = evidence.judge(record, self.readings, validity, done)
+        on_wire, wire_figures = carrying.judge(record, self.readings, self._messages_path, validity)
         figures |= wire_figures
         self.reasons: list[Reason] = [*file_reasons, *reasons, *on_wire]
         self.calls = self._system_calls()
@@ -102,19 +100,11 @@ class Collected:
 
     @classmethod
     def failed(
-        cls,
-        planned: PlannedRun,
-        attempt: int,
-        record: RunRecord,
-        study: Study,
-        folder: Path,
-        before: dict[str, Any],
-        reason: Reason,
+        cls, attempt: OpenAttempt, record: RunRecord, before: dict[str, Any], reason: Reason
     ) -> Collected:
         """Return the results of an attempt that ended in an exception: identity and reason."""
         collected = cls.__new__(cls)
-        collected.planned, collected.attempt, collected.record = planned, attempt, record
-        collected.study, collected.folder, collected.before = study, folder, before
+        collected.attempt, collected.record, collected.before = attempt, record, before
         empty = pl.DataFrame(schema=MESSAGE_SCHEMA)
         collected.messages = Messages.of(empty)
         write_table(empty, collected._messages_path)
@@ -124,6 +114,19 @@ class Collected:
         collected.verdict = worst(collected.reasons)
         collected.row = collected._identity()
         return collected
+
+    @property
+    def planned(self) -> PlannedRun:
+        return self.attempt.planned
+
+    @property
+    def study(self) -> Study:
+        return self.attempt.study
+
+    @property
+    def folder(self) -> Path:
+        """Return the folder of the attempt."""
+        return self.attempt.folder
 
     # -- reading -----------------------------------------------------------------------------
 
@@ -238,7 +241,7 @@ class Collected:
         devices = dict.fromkeys(str(table["device"]) for table in tables if table)
         return {
             "run": planned.run,
-            "attempt": self.attempt,
+            "attempt": self.attempt.number,
             "block": planned.block,
             "position": planned.position,
             "verdict": self.verdict.value,
@@ -636,7 +639,7 @@ class Collected:
             )
         return {
             "run": planned.run,
-            "attempt": self.attempt,
+            "attempt": self.attempt.number,
             "block": planned.block,
             "position": planned.position,
             "predecessor": planned.predecessor,

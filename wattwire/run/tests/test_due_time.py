@@ -230,7 +230,7 @@ def test_a_held_sender_that_sent_all_messages_was_only_late(sent, effect):
         deployment=SimpleNamespace(flow_names={}),
         processes=SimpleNamespace(states={"client-0": SimpleNamespace(lines={})}),
     )  # fmt: skip
-    run.planned = SimpleNamespace(treatment={"loop": "open"})
+    run.attempt = SimpleNamespace(planned=SimpleNamespace(treatment={"loop": "open"}))
     run._without_records, run._backlogs = [], {1: (0, 20, 39)}
     run._waits = {1: Waits(sent=sent, answered=sent - 1, answered_ns=sent * MS, timed_out=1)}
     assert run._held_up().endswith(effect)
@@ -251,7 +251,7 @@ def test_messages_that_were_due_after_a_server_died_are_unsent(
     node = SimpleNamespace(node=1, sends=True, spec=SPEC)
     run = Collected.__new__(Collected)
     run.record = SimpleNamespace(outcome=outcome, window=window, nodes=[node])
-    run.planned = SimpleNamespace(treatment={"loop": "open"})
+    run.attempt = SimpleNamespace(planned=SimpleNamespace(treatment={"loop": "open"}))
     run._without_records = without_records
     assert list(run._schedules()) == senders
 
