@@ -555,7 +555,7 @@ def hosts_of_roles(part: FlowPart, rig: Rig) -> dict[str, str | None]:
     if not rig.is_from_file:
         return dict.fromkeys(pattern.roles, HOST)
     placement = rig.placements[str(part.treatment["placement"])]
-    hosts = {role: placement.host_of_role(role, pattern) for role in pattern.roles}
+    hosts = {role: placement.host_of_role(role, pattern.position(role)) for role in pattern.roles}
     for role, word in ((pattern.sender, part.sender), (pattern.receiver, part.receiver)):
         if word:
             hosts[role] = placement.hosts.get(word)

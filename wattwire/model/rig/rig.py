@@ -5,10 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from wattwire.model.deployment import Pattern
+from typing import Any
 
 LOCAL, NETNS, SSH = "local", "netns", "ssh"
 """Kinds of hosts: this machine, a network namespace of this machine, and a machine over ssh."""
@@ -65,9 +62,9 @@ class PlacementSpec:
     name: str
     hosts: Mapping[str, str] = field(default_factory=dict)
 
-    def host_of_role(self, role: str, pattern: Pattern) -> str | None:
+    def host_of_role(self, role: str, position: str) -> str | None:
         """Return the host of a role, by its name or its position in the path; None without."""
-        return self.hosts.get(role) or self.hosts.get(pattern.position(role))
+        return self.hosts.get(role) or self.hosts.get(position)
 
     def host_of_service(self, service: str) -> str | None:
         """Return the host of a service process, by its name or ANY_SERVICE; None without."""

@@ -68,13 +68,15 @@ def test_a_placement_finds_exact_names_before_general_words() -> None:
     hosts = {"sender": "a", "publisher": "b", "receiver": "c", "relay": "c", "service": "a"}
     rig = read(hosts=THREE, placements={"p": hosts, "q": {"broker": "b", "sink": "a"}})
     p, q = rig.placements["p"], rig.placements["q"]
-    topic, pipeline = PATTERNS["topic"], PATTERNS["pipeline"]
-    assert p.host_of_role("publisher", topic) == "b"
-    assert p.host_of_role("source", pipeline) == "a"
-    assert p.host_of_role("relay", pipeline) == p.host_of_role("sink", pipeline) == "c"
-    assert p.host_of_role("client", PATTERNS["service"]) == "a"
+    topic, pipeline, service = (PATTERNS[name] for name in ("topic", "pipeline", "service"))
+    assert p.host_of_role("publisher", topic.position("publisher")) == "b"
+    assert p.host_of_role("source", pipeline.position("source")) == "a"
+    assert p.host_of_role("relay", pipeline.position("relay")) == "c"
+    assert p.host_of_role("sink", pipeline.position("sink")) == "c"
+    assert p.host_of_role("client", service.position("client")) == "a"
     assert p.host_of_service("broker") == "a" and q.host_of_service("broker") == "b"
-    assert q.host_of_service("router") is None and q.host_of_role("source", pipeline) is None
+    assert q.host_of_service("router") is None
+    assert q.host_of_role("source", pipeline.position("source")) is None
 
 
 def test_the_first_network_that_joins_all_hosts_is_found() -> None:
