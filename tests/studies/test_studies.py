@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from wattwire.design import expand, make_plan
-from wattwire.model.study import EACH, Study, apply_preset, parse_study
+from wattwire.model.study import Study, apply_preset, parse_study
+from wattwire.model.treatment import EACH
 from wattwire.model.warm_up import SETTLING, SETTLING_RUNS
 
 try:

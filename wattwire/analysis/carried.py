@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from wattwire import stats
 from wattwire.model import words
-from wattwire.model.answerable import share_of
 from wattwire.model.derived import (
     FloatArray,
     column,
@@ -31,6 +30,7 @@ from wattwire.model.derived import (
     flow_suffix,
     without_arrival,
 )
+from wattwire.model.quantiles import share_of
 from wattwire.model.verdict import Outcome
 
 WHAT = "messages in a run"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from wattwire.model.answerable import carried_size, share_of
 from wattwire.model.flows import COLUMN, flow_parts
+from wattwire.model.quantiles import carried_size, share_of
 from wattwire.model.study import Study
 from wattwire.model.treatment import Treatment
 from wattwire.model.words import count

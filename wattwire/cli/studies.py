@@ -17,9 +17,9 @@ from wattwire.catalog.manifest import read_toml, tomllib
 from wattwire.catalog.rigs import load_rig
 from wattwire.cli.quantities import duration_s, share_of_all, size_bytes
 from wattwire.design import expand
-from wattwire.model.answerable import check_baselines
 from wattwire.model.deployment import EXEC
 from wattwire.model.errors import UsageError, unknown
+from wattwire.model.fields import merge
 from wattwire.model.setting_keys import with_flat_settings
 from wattwire.model.study import (
     LEVEL_TYPES,
@@ -29,7 +29,7 @@ from wattwire.model.study import (
     Plan,
     Study,
     apply_preset,
-    merge,
+    check_baselines,
     parse_study,
 )
 from wattwire.model.treatment import Treatment, is_setting

@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from wattwire.model.answerable import QUANTILE
 from wattwire.model.deployment import role_of_column
 from wattwire.model.flows import COLUMN
+from wattwire.model.quantiles import QUANTILE
 
 FloatArray = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from wattwire.analysis.controls import noise
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.document import document
 from wattwire.analysis.limits import BROKEN, UNCLEAR, check_limits
-from wattwire.model.answerable import share_of
+from wattwire.model.quantiles import share_of
 from wattwire.report.tests.synthetic import Shape, put_row, row_of, write_campaign
 from wattwire.report.words.answers import headline
 from wattwire.store import Campaign

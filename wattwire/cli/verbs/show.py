@@ -15,9 +15,9 @@ from wattwire.catalog import Catalog
 from wattwire.cli import cell_facts, imported_text
 from wattwire.cli.screen import duration_words
 from wattwire.cli.verbs import add_verb
-from wattwire.model.answerable import carried_size, share_of
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError, nearest
 from wattwire.model.metrics import EVIDENCE, FIGURES, METRICS, metrics_in
+from wattwire.model.quantiles import carried_size, share_of
 from wattwire.model.validity import conditions_before, due_ticks
 from wattwire.model.words import count, listed, number, percent, plural
 from wattwire.store import Campaign, ImportedCampaign, open_campaign

@@ -2,13 +2,13 @@
 
 from wattwire.model.flows.study_flows import (
     COLUMN,
+    EXCLUDED_KEYS,
     FLOW,
     FLOWS,
+    OWN_KEYS,
     FlowPart,
     FlowSpec,
-    check_flows,
     check_name,
-    check_settings_in_use,
     flow_levels,
     flow_parts,
     has_flow_of,
@@ -17,7 +17,6 @@ from wattwire.model.flows.study_flows import (
 )
 
 __all__ = [
-    "COLUMN", "FLOW", "FLOWS", "FlowPart", "FlowSpec", "check_flows", "check_name",
-    "check_settings_in_use", "flow_levels",
-    "flow_parts", "has_flow_of", "names_in", "parse_flows",
+    "COLUMN", "EXCLUDED_KEYS", "FLOW", "FLOWS", "OWN_KEYS", "FlowPart", "FlowSpec", "check_name",
+    "flow_levels", "flow_parts", "has_flow_of", "names_in", "parse_flows",
 ]  # fmt: skip

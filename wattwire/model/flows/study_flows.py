@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.fields import given, needed, read_table
 from wattwire.model.treatment import SETTING, Level, Treatment
-
-if TYPE_CHECKING:
-    from wattwire.model.study import Study
 
 FLOWS = "flows"
 """Factor whose levels are sets of flows, such as "command+image"."""
@@ -198,64 +195,9 @@ def flow_parts(treatment: Treatment) -> list[FlowPart]:
     return parts
 
 
-def check_flows(study: Study, where: str) -> None:
-    """Raise UsageError if the flows contradict the factors and the fixed levels of the study."""
-    keys = {**study.factors, **study.fixed}
-    if not study.flows:
-        if FLOWS in keys:
-            raise UsageError(
-                f"{where}: {FLOWS} is set, but the study has no flow. Add a table [[{FLOW}]] for "
-                f"each flow, or delete {FLOWS}."
-            )
-        return
-    for key in EXCLUDED_KEYS:
-        if key in keys:
-            remedy = "set it in the tables [[flow]]" if key in OWN_KEYS else "delete it"
-            raise UsageError(
-                f"{where}: {key} is set, but every flow has its own payload, rate and pattern, "
-                f"with one sender in open loop; {remedy}"
-            )
-    if "nodes" in keys and not any("nodes" in pattern.factors for pattern in study.patterns):
-        raise UsageError(
-            f"{where}: nodes is set, but no flow is a pipeline, so it has no effect; delete it"
-        )
-    levels = study.factors.get(FLOWS, (study.fixed[FLOWS],) if FLOWS in study.fixed else ())
-    sets: dict[frozenset[str], Level] = {}
-    for level in levels:
-        names = names_in(level)
-        for name in names:
-            check_name(study, name, f"{where}: {FLOWS} {level!r}")
-        if len(set(names)) != len(names) or frozenset(names) in sets:
-            other = sets.get(frozenset(names), level)
-            raise UsageError(
-                f"{where}: {FLOWS}: found a flow or a set of flows twice in {other!r} and "
-                f"{level!r}; name each once"
-            )
-        sets[frozenset(names)] = level
-
-
-def check_settings_in_use(study: Study, where: str) -> None:
-    """Raise UsageError if every flow replaces a setting of the study, which then has no effect."""
-    levels = study.factors.get(FLOWS, (study.fixed[FLOWS],) if FLOWS in study.fixed else ())
-    sent = {name for level in levels for name in names_in(level)}
-    flows = [flow for flow in study.flows if not sent or flow.name in sent]
-    places = [("factors", key) for key in study.factors] + [("fixed", key) for key in study.fixed]
-    for name, variant in study.variants.items():
-        places += [(f"variants.{name}: levels", key) for key in variant.levels]
-    for place, key in places:
-        setting = key.removeprefix(SETTING)
-        if key != setting and flows and all(setting in flow.settings for flow in flows):
-            names = ", ".join(flow.name for flow in flows)
-            raise UsageError(
-                f"{where}: {place}.{key}: the setting has no effect, because every flow has its "
-                f"own ({names}). Delete {setting} from the settings of the flows that the study's "
-                f"level applies to, or delete {key} from {place}."
-            )
-
-
-def check_name(study: Study, name: str, place: str) -> None:
-    """Raise UsageError if the study has no flow `name`."""
-    known = [flow.name for flow in study.flows]
+def check_name(flows: Iterable[FlowSpec], name: str, place: str) -> None:
+    """Raise UsageError if a study with these flows has no flow `name`."""
+    known = [flow.name for flow in flows]
     if not known:
         raise UsageError(
             f"{place}: the study has no flow {name}, because it has no table [[{FLOW}]]"

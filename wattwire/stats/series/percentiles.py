@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from wattwire.model.answerable import CLUSTERS_MIN, Z_TWO_SIDED, carried_size, two_sided_size
+from wattwire.model.quantiles import CLUSTERS_MIN, Z_TWO_SIDED, carried_size, two_sided_size
 from wattwire.stats.results import Interval, TooFew
 from wattwire.stats.series.dependence import clusters_above, effective_size
 

@@ -1,14 +1,9 @@
-"""Check that a study has the responses, factors and baselines that its questions require.
-
-`carried_size` is the number of messages that a percentile requires in each run.
-"""
+"""Check that a study has the responses, factors and baselines that its questions require."""
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wattwire.model.errors import UsageError, nearest, unknown
 from wattwire.model.flows import COLUMN
@@ -16,17 +11,8 @@ from wattwire.model.flows import check_name as check_flow_name
 from wattwire.model.metrics import NODE, Metric, check_name, check_response
 from wattwire.model.publication.claims import CLAIM, named_levels
 from wattwire.model.questions import Question
+from wattwire.model.study.study import Study
 from wattwire.model.treatment import EACH
-
-if TYPE_CHECKING:
-    from wattwire.model.study import Study
-
-QUANTILE = re.compile(r"(latency|since_send|delay_variation)_(p(?P<digits>\d+)|max)_us")
-"""Columns of quantiles: infinite if they fall on messages without arrival."""
-# The thresholds were defined with this quantile; 1.959964 would change two of them by one.
-Z_TWO_SIDED = 1.96
-CLUSTERS_MIN = 10
-"""Smallest number of separate groups of messages above a percentile over the median."""
 
 
 def check_answerable(study: Study, where: str) -> None:
@@ -76,7 +62,7 @@ def _check_flow(study: Study, name: str, place: str) -> None:
     """Raise UsageError if `name` is a column of a flow that the study does not have."""
     of_flow = COLUMN.fullmatch(name)
     if of_flow:
-        check_flow_name(study, of_flow["flow"], f"{place}: {name}")
+        check_flow_name(study.flows, of_flow["flow"], f"{place}: {name}")
 
 
 def _check_role(study: Study, name: str, metric: Metric, place: str) -> None:
@@ -179,27 +165,3 @@ def _mapping(table: Any) -> Mapping[str, Any]:
 def _same(level: Any, known_level: Any) -> bool:
     """Return whether two levels are equal. A boolean never equals a number."""
     return bool(level == known_level) and isinstance(level, bool) == isinstance(known_level, bool)
-
-
-def share_of(name: str) -> float | None:
-    """Return the quantile of a percentile column (0.99 for latency_p99_us); None for others."""
-    of_flow = COLUMN.fullmatch(name)
-    quantile = QUANTILE.fullmatch(of_flow["stem"] if of_flow else name)
-    digits = quantile["digits"] if quantile else None
-    return int(digits) / 10 ** len(digits) if digits else None
-
-
-def two_sided_size(share: float) -> int:
-    """Return the smallest effective size at which both limits of `share` exist at 95 %."""
-    tail = math.erfc(Z_TWO_SIDED / math.sqrt(2.0)) / 2.0  # of the standard normal distribution
-    outer = max(share, 1.0 - share)
-    return math.ceil(math.log(tail) / math.log(outer))
-
-
-def carried_size(share: float) -> int:
-    """Return the smallest number of independent messages for which a percentile has a result.
-
-    Both limits must exist. A percentile above the median also needs CLUSTERS_MIN messages above it.
-    """
-    tail_size = math.ceil(round(CLUSTERS_MIN / (1.0 - share), 6)) if share > 0.5 else 0
-    return max(two_sided_size(share), tail_size)
