@@ -49,8 +49,8 @@ def circle_problems(where: str, graph: Graph) -> list[str]:
 def python_imports(sources: Mapping[Path, str]) -> Graph:
     """Return the imports between Python modules. Paths are relative to the package's folder.
 
-    Imports inside functions count, because they only hide a cycle. Imports for type checkers (`if
-    TYPE_CHECKING`) are not executed and do not count.
+    Imports inside functions and imports for type checkers (`if TYPE_CHECKING`) count, because they
+    only hide a cycle: a reader of either module needs the other.
     """
     names = {path: _python_module(path) for path in sources}
     known = frozenset(names.values())
@@ -65,7 +65,7 @@ def _python_module(path: Path) -> str:
 
 
 def _python_targets(path: Path, source: str, known: frozenset[str]) -> Iterator[str]:
-    for node in _running_nodes(ast.parse(source)):
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -76,15 +76,6 @@ def _python_targets(path: Path, source: str, known: frozenset[str]) -> Iterator[
         else:
             continue
         yield from (name for name in names if name in known)
-
-
-def _running_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield all nodes except those below `if TYPE_CHECKING`."""
-    yield node
-    is_check = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
-    children = node.orelse if isinstance(node, ast.If) and is_check else ast.iter_child_nodes(node)
-    for child in children:
-        yield from _running_nodes(child)
 
 
 def rust_imports(sources: Mapping[Path, str]) -> Graph:

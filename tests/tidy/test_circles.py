@@ -42,7 +42,8 @@ def test_rust_modules_import_each_other_in_one_direction(crate: str) -> None:
         ("import wattwire.b", "def f():\n    import wattwire.a", 1),
         ("from . import b", "from .a import x", 1),
         ("import wattwire.b", "import json", 0),
-        ("import wattwire.b", "if TYPE_CHECKING:\n    import wattwire.a", 0),
+        ("import wattwire.b", "if TYPE_CHECKING:\n    import wattwire.a", 1),
+        ("if TYPE_CHECKING:\n    import wattwire.b", "from wattwire.a import x", 1),
     ],
 )
 def test_a_planted_circle_of_python_modules_is_found(first: str, second: str, count: int) -> None:
