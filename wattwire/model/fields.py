@@ -63,6 +63,16 @@ def number(allowed: str, allows: Callable[[float], bool], default: float | None 
     return given(allowed, default, kind=float, allows=allows)
 
 
+def listed_tables(items: Any, key: str, where: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the position (for error messages) and the content of each table `[[key]]`.
+
+    Raises UsageError for a value that is not a list of tables.
+    """
+    if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
+        raise UsageError(f"{where}: {key}: found {items!r}; allowed: tables [[{key}]]")
+    return [(f"{where}: {key} {position}", item) for position, item in enumerate(items, 1)]
+
+
 def read_table(
     kind: type[Table],
     table: Mapping[str, Any],

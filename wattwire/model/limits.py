@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wattwire.model.errors import UsageError, nearest, unknown
-from wattwire.model.fields import given, needed, number, read_table
+from wattwire.model.fields import given, listed_tables, needed, number, read_table
 from wattwire.model.treatment import Level
 from wattwire.model.variants import FACTOR as VARIANT
 
@@ -37,12 +37,8 @@ def parse_limits(
 
     Raises UsageError with the position, the value and the allowed values.
     """
-    if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
-        raise UsageError(f"{where}: limit: found {items!r}; allowed: tables [[limit]]")
-    return tuple(
-        _parse_limit(item, factors, f"{where}: limit {number}")
-        for number, item in enumerate(items, 1)
-    )
+    tables = listed_tables(items, "limit", where)
+    return tuple(_parse_limit(item, factors, place) for place, item in tables)
 
 
 def _parse_limit(

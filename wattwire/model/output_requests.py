@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from wattwire.model.deployment import ROLES
 from wattwire.model.errors import UsageError, unknown
-from wattwire.model.fields import given, names, needed, number, read_table
+from wattwire.model.fields import given, listed_tables, names, needed, number, read_table
 from wattwire.model.limits import check_where
 from wattwire.model.treatment import Level
 
@@ -201,11 +201,7 @@ def _read(
 
     Raises UsageError for a value that is not a list of tables.
     """
-    items = document.get(key, [])
-    if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
-        raise UsageError(f"{where}: {key}: found {items!r}; allowed: tables [[{key}]]")
-    for position, item in enumerate(items, 1):
-        place = f"{where}: {key} {position}"
+    for place, item in listed_tables(document.get(key, []), key, where):
         yield place, read_table(kind, item, place, words)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from wattwire.model.errors import UsageError, nearest, unknown
-from wattwire.model.fields import given, names, needed, read_table
+from wattwire.model.fields import given, listed_tables, names, needed, read_table
 from wattwire.model.treatment import Level
 
 
@@ -37,13 +37,9 @@ def parse_walks(
     A factor may be varied or fixed, because a preset can fix a factor of the study. Raises
     UsageError with the position, the value and the allowed values.
     """
-    if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
-        raise UsageError(f"{where}: paper_path: found {items!r}; allowed: tables [[paper_path]]")
+    tables = listed_tables(items, "paper_path", where)
     known_levels = {**{name: (level,) for name, level in fixed.items()}, **factors}
-    return tuple(
-        _walk(item, known_levels, check_level, f"{where}: paper_path {number}")
-        for number, item in enumerate(items, 1)
-    )
+    return tuple(_walk(item, known_levels, check_level, place) for place, item in tables)
 
 
 def _walk(

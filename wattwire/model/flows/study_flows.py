@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from wattwire.model.errors import UsageError, unknown
-from wattwire.model.fields import given, needed, read_table
+from wattwire.model.fields import given, listed_tables, needed, read_table
 from wattwire.model.treatment import SETTING, Level, Treatment
 
 FLOWS = "flows"
@@ -69,18 +69,19 @@ def parse_flows(
     `patterns` are the patterns without replies, and `places` the keys of placements. Raises
     UsageError with the position, the value and the allowed values.
     """
-    if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
-        raise UsageError(f"{where}: {FLOW}: found {items!r}; allowed: tables [[{FLOW}]]")
-    if len(items) > FLOWS_MAX:
+    tables = listed_tables(items, FLOW, where)
+    if len(tables) > FLOWS_MAX:
         raise UsageError(
-            f"{where}: {FLOW}: found {len(items):,} tables [[{FLOW}]]; allowed: {FLOWS_MAX} or less"
+            f"{where}: {FLOW}: found {len(tables):,} tables [[{FLOW}]]; allowed: {FLOWS_MAX} or "
+            "less"
         )
     words = {"pattern": patterns, PLACE: places}
     defaults = {"sender": SENDER_WORD, "receiver": RECEIVER_WORD}
     flows = []
-    for position, item in enumerate(items, 1):
-        named = item.get("name")
-        place = f"{where}: {FLOW} {named if isinstance(named, str) and named else position}"
+    for numbered_place, item in tables:
+        name = item.get("name")
+        has_name = isinstance(name, str) and name
+        place = f"{where}: {FLOW} {name}" if has_name else numbered_place
         flows.append(read_table(FlowSpec, {**defaults, **item}, place, words))
         _check_range(flows[-1], place)
     for name, count in Counter(flow.name for flow in flows).items():

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from wattwire.model.errors import UsageError, unknown
-from wattwire.model.fields import given, names, needed, number, read_table
+from wattwire.model.fields import given, listed_tables, names, needed, number, read_table
 from wattwire.model.treatment import Level
 
 CLAIM = "claim"
@@ -70,11 +70,8 @@ def parse_claims(
     accepted; `check_claims` rejects those that no preset measures. Raises UsageError with the
     position, the value and the allowed values.
     """
-    if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
-        raise UsageError(f"{where}: {CLAIM}: found {items!r}; allowed: tables [[{CLAIM}]]")
     claims = []
-    for position, item in enumerate(items, 1):
-        place = f"{where}: {CLAIM} {position}"
+    for place, item in listed_tables(items, CLAIM, where):
         claim = _claim(item, known, check_level, place)
         if claim.relation != LOWER and margin is None:
             raise UsageError(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from wattwire.model.errors import UsageError
-from wattwire.model.fields import given, names, needed, number, read_table
+from wattwire.model.fields import given, listed_tables, names, needed, number, read_table
 
 
 @dataclass(frozen=True)
@@ -78,3 +78,15 @@ def test_a_wrong_table_is_refused_in_words(table, told):
     with pytest.raises(UsageError) as caught:
         read(**table)
     assert told in str(caught.value)
+
+
+def test_each_table_of_a_list_has_its_position():
+    tables = listed_tables([{"name": "a"}, {}], "leaf", "file")
+    assert tables == [("file: leaf 1", {"name": "a"}), ("file: leaf 2", {})]
+
+
+@pytest.mark.parametrize("items", [{"name": "a"}, "a", 3, [{}, "a"]])
+def test_any_other_value_than_a_list_of_tables_is_refused(items):
+    with pytest.raises(UsageError) as caught:
+        listed_tables(items, "leaf", "file")
+    assert str(caught.value) == f"file: leaf: found {items!r}; allowed: tables [[leaf]]"
