@@ -30,7 +30,7 @@ from wattwire.imports import table
 from wattwire.imports.row_checks import is_absent
 from wattwire.imports.tests.test_writing import ABOUT
 from wattwire.model.metrics import METRICS
-from wattwire.model.study import LEVEL_TYPES
+from wattwire.model.study import LEVEL_RULES
 from wattwire.run.results.schema import describe
 
 WORD = re.compile(r"[A-Za-z_#][\w.#$-]{0,40}")
@@ -49,7 +49,7 @@ LEVELS = 12
 @cache
 def words() -> tuple[str, ...]:
     """Return every word that can have a meaning in code or in a library."""
-    texts = set(METRICS) | set(LEVEL_TYPES) | set(VEGA) | set(OTHERS)
+    texts = set(METRICS) | set(LEVEL_RULES) | set(VEGA) | set(OTHERS)
     texts |= {name for name in dir(pl.DataFrame) + dir(pl.Expr) if not name.startswith("__")}
     for path in Path(wattwire.__file__).parent.rglob("*.py"):
         if "tests" not in path.parts:
@@ -131,7 +131,7 @@ def ratio(position: int) -> float:
 
 
 def test_no_name_of_a_factor_changes_the_numbers(cases: Cases, tmp_path: Path) -> None:
-    parts = list(in_parts(ordered(words(), [*LEVEL_TYPES, *OTHERS]), FACTORS))
+    parts = list(in_parts(ordered(words(), [*LEVEL_RULES, *OTHERS]), FACTORS))
     for seed in cases(14, len(parts)):
         names = parts[(seed - 1) % len(parts)]
         rows = []
@@ -176,7 +176,7 @@ def test_a_page_draws_every_name(
     """Test whole pages, whose names are a response, two factors and three levels."""
     for seed in cases(3, 200):
         draw = random.Random(seed)
-        first, second = draw.sample([*LEVEL_TYPES, *OTHERS], 2)
+        first, second = draw.sample([*LEVEL_RULES, *OTHERS], 2)
         response = draw.choice([*METRICS, *VEGA])
         levels = draw.sample(words(), 3)
         place = tmp_path / f"p{seed}"

@@ -22,7 +22,7 @@ from wattwire.model.errors import UsageError, unknown
 from wattwire.model.fields import merge
 from wattwire.model.setting_keys import with_flat_settings
 from wattwire.model.study import (
-    LEVEL_TYPES,
+    LEVEL_RULES,
     RIG,
     TOP_KEYS,
     VERSION_MIN,
@@ -261,7 +261,7 @@ def change(document: dict[str, Any], wanted: str, settings: Iterable[str] = ()) 
         )
     key = current_key(key)
     value = level_of(key, text, f"--set {key}")
-    if key in LEVEL_TYPES or is_setting(key):
+    if key in LEVEL_RULES or is_setting(key):
         key = f"{'factors' if isinstance(value, list) else 'fixed'}.{key}"
     table, _, name = key.partition(".")
     if not name and table not in TOP_KEYS:
@@ -271,7 +271,7 @@ def change(document: dict[str, Any], wanted: str, settings: Iterable[str] = ()) 
         suggestions |= MEANT
         known = {
             *TOP_KEYS,
-            *LEVEL_TYPES,
+            *LEVEL_RULES,
             "settings.NAME",
             "outer_settings.NAME",
             suggestions.get(table, "plan.NAME"),

@@ -17,7 +17,7 @@ from wattwire.imports.imported import PROVENANCE, Imported, Remark, SetAside
 from wattwire.imports.row_checks import as_number, is_absent, is_number
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.metrics import HIGHER, LOWER, METRICS, direction_of
-from wattwire.model.study import LEVEL_TYPES
+from wattwire.model.study import LEVEL_RULES
 from wattwire.model.treatment import is_setting
 from wattwire.model.words import COLUMN, listed, listed_first, plural
 
@@ -259,7 +259,7 @@ def factor(name: str) -> str:
     It differs from all factors of measured studies, such as pattern or loop, because code refers to
     these with their meaning.
     """
-    has_meaning = name in LEVEL_TYPES or is_setting(name) or name.startswith(COLUMN)
+    has_meaning = name in LEVEL_RULES or is_setting(name) or name.startswith(COLUMN)
     return f"{COLUMN}{name}" if has_meaning else name
 
 

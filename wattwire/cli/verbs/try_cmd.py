@@ -35,7 +35,7 @@ from wattwire.model.cores.descriptions import core_lines
 from wattwire.model.deployment import PATTERNS
 from wattwire.model.errors import EXIT_NOTHING_USABLE, EXIT_OK, UsageError, unknown
 from wattwire.model.fields import WORDS
-from wattwire.model.study import LEVEL_TYPES, Plan, Study, parse_study
+from wattwire.model.study import LEVEL_RULES, Plan, Study, parse_study
 from wattwire.model.treatment import SETTING
 from wattwire.model.validity import VALIDITY
 from wattwire.model.warm_up import AUTO_WORD
@@ -325,10 +325,10 @@ def _study_key(text: str, cells: Sequence[Cell]) -> str:
     if "." in key:
         return text
     settings = {name for cell in cells for name in cell.middleware.settings}
-    if key in LEVEL_TYPES:
+    if key in LEVEL_RULES:
         return text
     if key not in settings:
-        raise unknown("--set", "key", key, [*settings, *LEVEL_TYPES, *_plan_keys()])
+        raise unknown("--set", "key", key, [*settings, *LEVEL_RULES, *_plan_keys()])
     lacking = [cell.name for cell in cells if key not in cell.middleware.settings]
     if lacking:
         raise UsageError(

@@ -6,6 +6,8 @@ from wattwire.model.flows.study_flows import (
     FLOW,
     FLOWS,
     OWN_KEYS,
+    PAYLOAD_BYTES,
+    RATE_HZ,
     FlowPart,
     FlowSpec,
     check_name,
@@ -17,6 +19,6 @@ from wattwire.model.flows.study_flows import (
 )
 
 __all__ = [
-    "COLUMN", "EXCLUDED_KEYS", "FLOW", "FLOWS", "OWN_KEYS", "FlowPart", "FlowSpec", "check_name",
-    "flow_levels", "flow_parts", "has_flow_of", "names_in", "parse_flows",
+    "COLUMN", "EXCLUDED_KEYS", "FLOW", "FLOWS", "OWN_KEYS", "PAYLOAD_BYTES", "RATE_HZ", "FlowPart",
+    "FlowSpec", "check_name", "flow_levels", "flow_parts", "has_flow_of", "names_in", "parse_flows",
 ]  # fmt: skip

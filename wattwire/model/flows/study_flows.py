@@ -27,6 +27,8 @@ SENDER_WORD, RECEIVER_WORD = "sender", "receiver"
 """Default words of the placement for the ends of a flow."""
 OWN_KEYS = ("payload_bytes", "rate_hz", "pattern")
 """Levels that each flow has for itself."""
+PAYLOAD_BYTES, RATE_HZ = (8, 67_108_864), (1e-3, 1e6)
+"""Smallest and largest values. A receiver identifies the sender by the first 8 bytes (C-21)."""
 EXCLUDED_KEYS = (
     *OWN_KEYS, "interval_s", "clients", "loop", "count", "literal", "reply", "outstanding_max",
     "action_feedback", "server_language", "server_cell",
@@ -47,8 +49,8 @@ class FlowSpec:
     """
 
     name: str = needed(_NAME_WORDS, allows=_NAME.fullmatch)
-    payload_bytes: int = given("an integer of 8 to 67,108,864", 0, needed=True)
-    rate_hz: float = given("a number of 0.001 to 1,000,000", 0.0, needed=True)
+    payload_bytes: int = given("an integer of {:,} to {:,}".format(*PAYLOAD_BYTES), 0, needed=True)
+    rate_hz: float = given("a number of {:g} to {:,.0f}".format(*RATE_HZ), 0.0, needed=True)
     pattern: str = given("a pattern without replies", "topic", word="pattern")
     sender: str = given("a key of the placements", SENDER_WORD, word=PLACE, needed=True)
     receiver: str = given("a key of the placements", RECEIVER_WORD, word=PLACE, needed=True)
@@ -57,8 +59,6 @@ class FlowSpec:
 
 FLOWS_MAX = 500
 """Largest number of flows of a study. Every flow has at least two processes in the same run."""
-PAYLOAD_BYTES, RATE_HZ = (8, 67_108_864), (1e-3, 1e6)
-"""Smallest and largest values. A receiver identifies the sender by the first 8 bytes (C-21)."""
 
 
 def parse_flows(

@@ -4,7 +4,7 @@ from wattwire.model.study.answerable import check_baselines
 from wattwire.model.study.levels import (
     DEFAULT_COUNTS,
     DEFAULT_LEVELS,
-    LEVEL_TYPES,
+    LEVEL_RULES,
     RIG_FACTORS,
 )
 from wattwire.model.study.parsing import (
@@ -22,7 +22,7 @@ from wattwire.model.study.parsing import (
 from wattwire.model.study.study import TRACED, AnswerRules, Goal, MeterUse, Plan, Study
 
 __all__ = [
-    "DEFAULT_COUNTS", "DEFAULT_LEVELS", "LEVEL_TYPES", "RIG", "RIG_FACTORS", "STORED_KEYS",
+    "DEFAULT_COUNTS", "DEFAULT_LEVELS", "LEVEL_RULES", "RIG", "RIG_FACTORS", "STORED_KEYS",
     "TOP_KEYS", "TRACED", "VERSION_MIN", "AnswerRules", "Goal", "MeterUse", "Plan", "Study",
     "apply_preset", "check_baselines", "parse_frozen_study", "parse_study", "parse_validity",
     "presets_of", "read_study",
