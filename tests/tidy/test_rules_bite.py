@@ -68,6 +68,7 @@ def test_a_name_in_prose_or_inside_a_longer_word_is_no_problem(name: str, source
         ("wattwire/store/a.py", "from ..rig import hosts\n", 1),
         ("wattwire/store/a.py", "def f():\n    from wattwire.cli import main\n", 1),
         ("wattwire/model/a.py", "from wattwire.store import x\n", 1),
+        ("wattwire/model/a.py", "if TYPE_CHECKING:\n    from wattwire.store import x\n", 1),
         ("wattwire/store/test_a.py", "from wattwire.rig import x\n", 0),
         ("wattwire/cli/a.py", "from wattwire.rig import x\n", 0),
         ("wattwire/other/a.py", "", 1),
