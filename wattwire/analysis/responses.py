@@ -52,7 +52,7 @@ class Response:
 
 
 def response_of(name: str) -> Response:
-    """Return the response of a metric, with the registry's wording (`model/metrics.py`)."""
+    """Return the response of a metric, with the registry's wording (`model/metrics/`)."""
     metric = metrics.METRICS[name]
     energy = metric.needs == metrics.ENERGY
     return Response(name, metric.words, metric.unit, metric.verb, energy, metric.is_share)

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from wattwire.model.metrics import EVIDENCE, HARNESS, METRICS, NUMERIC_KINDS
+from wattwire.model.metrics import METRICS, NUMERIC_KINDS
 
 DEVICE = "emulated_device"
 """Column with the names of the devices; empty or missing without emulated devices."""
@@ -51,6 +51,5 @@ def _depends_on_time(name: str) -> bool:
     metric = METRICS.get(name.split(".")[0])
     if metric is None or metric.kind not in NUMERIC_KINDS or metric.name == "outcome":
         return False
-    lists = {list_name for list_name, _ in metric.lists}
-    is_evidence = bool(lists & {EVIDENCE, HARNESS})
+    is_evidence = metric.evidence or metric.harness
     return not (is_evidence or metric.unit in COUNT_UNITS or metric.name in KEPT)

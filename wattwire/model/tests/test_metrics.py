@@ -3,7 +3,19 @@
 import pytest
 
 from wattwire.model.errors import UsageError
-from wattwire.model.metrics import METRICS, check_name, check_response, find, suggestion
+from wattwire.model.metrics import (
+    EVIDENCE,
+    FIGURES,
+    HARNESS,
+    METRICS,
+    OFFERED,
+    check_name,
+    check_response,
+    find,
+    metrics_in,
+    suggestion,
+)
+from wattwire.model.metrics.registry import REGISTRY
 from wattwire.model.study import parse_study
 
 STUDY = {
@@ -16,6 +28,21 @@ def refused(check, name):
     with pytest.raises(UsageError) as caught:
         check(name, "here")
     return str(caught.value)
+
+
+def test_every_metric_has_one_entry():
+    assert [metric.name for metric in REGISTRY] == list(METRICS)
+
+
+@pytest.mark.parametrize("list_name", [OFFERED, FIGURES, EVIDENCE, HARNESS])
+def test_every_list_has_an_order_without_ties(list_name):
+    positions = [getattr(METRICS[name], list_name) for name in metrics_in(list_name)]
+    assert positions and positions == sorted(set(positions))
+
+
+@pytest.mark.parametrize("name", metrics_in(OFFERED))
+def test_every_offered_metric_can_be_a_response(name):
+    assert check_response(name, "here").name == name
 
 
 @pytest.mark.parametrize(

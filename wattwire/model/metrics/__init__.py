@@ -1,0 +1,34 @@
+"""The registry of the metrics of runs, and the look-up of their names.
+
+A metric of a run is a column of the summary. A metric of a node has a column per node,
+`NAME.ROLE.INDEX`, and per service process, `NAME.SERVICE`. A metric of a counter has a column per
+counter of a service, `NAME.SERVICE.COUNTER`. In a study with flows, the metrics in `OF_FLOWS` also
+have a column per flow, `NAME.flow.FLOW`.
+"""
+
+from wattwire.model.metrics.metric import (
+    COUNTER,
+    ENERGY,
+    EVIDENCE,
+    FIGURES,
+    HARNESS,
+    HIGHER,
+    LOWER,
+    NODE,
+    NUMERIC_KINDS,
+    OFFERED,
+    PRINTED,
+    SYSTEM_CALLS,
+    SYSTEM_CALLS_COUNTED,
+    Metric,
+)
+from wattwire.model.metrics.names import check_name, check_response, find, suggestion
+from wattwire.model.metrics.printed_figures import direction_of, is_printed, printed
+from wattwire.model.metrics.registry import METRICS, OF_FLOWS, metrics_in
+
+__all__ = [
+    "COUNTER", "ENERGY", "EVIDENCE", "FIGURES", "HARNESS", "HIGHER", "LOWER", "METRICS", "NODE",
+    "NUMERIC_KINDS", "OFFERED", "OF_FLOWS", "PRINTED", "SYSTEM_CALLS", "SYSTEM_CALLS_COUNTED",
+    "Metric", "check_name", "check_response", "direction_of", "find", "is_printed", "metrics_in",
+    "printed", "suggestion",
+]  # fmt: skip
