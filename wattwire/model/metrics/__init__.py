@@ -18,8 +18,11 @@ from wattwire.model.metrics.metric import (
     NUMERIC_KINDS,
     OFFERED,
     PRINTED,
+    SENT_RECORDS,
+    SUM,
     SYSTEM_CALLS,
     SYSTEM_CALLS_COUNTED,
+    WORST,
     Metric,
 )
 from wattwire.model.metrics.names import check_name, check_response, find, suggestion
@@ -28,7 +31,7 @@ from wattwire.model.metrics.registry import METRICS, OF_FLOWS, metrics_in
 
 __all__ = [
     "COUNTER", "ENERGY", "EVIDENCE", "FIGURES", "HARNESS", "HIGHER", "LOWER", "METRICS", "NODE",
-    "NUMERIC_KINDS", "OFFERED", "OF_FLOWS", "PRINTED", "SYSTEM_CALLS", "SYSTEM_CALLS_COUNTED",
-    "Metric", "check_name", "check_response", "direction_of", "find", "is_printed", "metrics_in",
-    "printed", "suggestion",
+    "NUMERIC_KINDS", "OFFERED", "OF_FLOWS", "PRINTED", "SENT_RECORDS", "SUM", "SYSTEM_CALLS",
+    "SYSTEM_CALLS_COUNTED", "WORST", "Metric", "check_name", "check_response", "direction_of",
+    "find", "is_printed", "metrics_in", "printed", "suggestion",
 ]  # fmt: skip

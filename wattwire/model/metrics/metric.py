@@ -20,6 +20,9 @@ ENERGY = "an energy counter"
 SYSTEM_CALLS = "runs that count system calls (plan.syscall_runs)"
 SYSTEM_CALLS_COUNTED = "syscall_calls"
 """Quantity of a meter that counts system calls."""
+SENT_RECORDS = "the records of all senders"
+SUM, WORST = "sum", "worst"
+"""Ways to combine the values of several hosts."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +32,9 @@ class Metric:
     - `summary` describes its computation. columns.json contains it.
     - `kind` is MEASURED, ESTIMATE, BOUND, GIVEN, IDENTITY or VERDICT.
     - `of` is RUN, NODE, COUNTER or PRINTED. `of_flow` states that each flow also has it.
-    - `needs` is its requirement: ENERGY, SYSTEM_CALLS, the name of a quantity that a meter reads,
-      or "" for none.
+    - `needs` is its requirement: ENERGY, SYSTEM_CALLS, SENT_RECORDS, the name of a quantity that a
+      meter reads, or "" for none. Without it, the value is unknown.
+    - `over_hosts` is SUM or WORST for metrics that are read on each host of a rig.
     - `direction` is the better direction, LOWER or HIGHER.
     - `is_share` is true for shares, which are compared by differences instead of ratios.
     - `title` and `verb` name it in a sentence: "A {verb} 0.5 times the {title} of B".
@@ -47,6 +51,7 @@ class Metric:
     of: str = RUN
     of_flow: bool = False
     needs: str = ""
+    over_hosts: str = SUM
     direction: str = LOWER
     is_share: bool = False
     title: str = ""
@@ -70,4 +75,4 @@ class Metric:
     @property
     def is_read(self) -> bool:
         """Return whether the metric requires a quantity that a meter reads."""
-        return self.needs not in ("", ENERGY, SYSTEM_CALLS)
+        return self.needs not in ("", ENERGY, SYSTEM_CALLS, SENT_RECORDS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from wattwire.model.metrics import METRICS, WORST
 from wattwire.run.node_specs import SECOND_NS
 from wattwire.run.record import HostRecord, RunRecord
 from wattwire.run.results import power, resources
@@ -52,7 +53,8 @@ def costs_of_hosts(
 def sum_of_hosts(by_host: Mapping[str, Row]) -> Row:
     """Return the sum of each column over the hosts that have it, and each host's own value.
 
-    A column of one process has the process in its name, so only one host has it.
+    `Metric.over_hosts` states which columns have the highest value instead. A column of one process
+    has the process in its name, so only one host has it.
     """
     if len(by_host) == 1:
         (row,) = by_host.values()
@@ -71,7 +73,8 @@ def sum_of_hosts(by_host: Mapping[str, Row]) -> Row:
 def _combined(name: str, parts: list[Any]) -> Any:
     if any(isinstance(part, str) for part in parts):
         return " and ".join(sorted({part for part in parts if part}))
-    return max(parts) if name == "run_s" else total(parts)
+    metric = METRICS.get(name)
+    return max(parts) if metric and metric.over_hosts == WORST else total(parts)
 
 
 def _processes(record: RunRecord, host: str) -> list[str]:

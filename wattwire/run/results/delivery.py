@@ -21,6 +21,7 @@ from wattwire.model.ledger import (
     announced,
     ledger,
 )
+from wattwire.model.metrics import METRICS, SENT_RECORDS
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED, FLAG_WARM_UP
 from wattwire.run.results.between_clocks import OrderTally, VariationTally, clock_bands_us
 from wattwire.run.results.hops import HopTally
@@ -28,16 +29,11 @@ from wattwire.run.results.saturation import BacklogTally, GrowthTally, Schedule,
 from wattwire.run.results.throughput import ThroughputTally
 from wattwire.store import Messages
 
-RESTING_ON_SENT = (
-    "sent", "expected", "received_unique", "failed", "lost", "undelivered", "duplicates", "late",
-    "reordered",
-)  # fmt: skip
-"""Counts that are unknown if a sender left no records."""
-AFTER_WARMUP = (
-    "expected_after_warmup", "failed_after_warmup", "lost_after_warmup", "undelivered_after_warmup",
-    "unsent_after_warmup",
-)  # fmt: skip
-"""The same counts without the warm-up."""
+_RESTING = tuple(name for name, metric in METRICS.items() if metric.needs == SENT_RECORDS)
+AFTER_WARMUP = tuple(name for name in _RESTING if name.endswith("_after_warmup"))
+"""Counts without the warm-up that are unknown if a sender left no records."""
+RESTING_ON_SENT = tuple(name for name in _RESTING if name not in AFTER_WARMUP)
+"""The same counts of the whole run."""
 
 
 def cost_window_start_ns(

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from wattwire.model.hosts.clocks import clock_reasons
+from wattwire.model.metrics import METRICS, SUM
 from wattwire.model.validity import (
     MISSED_TICKS,
     OTHER_LOAD,
@@ -26,8 +27,6 @@ from wattwire.run.results.resources import CPU_TIME, Readings
 
 LOAD_SPAN_S = 0.1
 SUSPEND_NS = 10_000_000
-ADDING_UP = ("datagrams_dropped", "datagrams_unassembled", "harness_cpu_share")
-"""Conditions that are summed over the hosts of a run."""
 
 
 def wait_until_quiet(
@@ -120,7 +119,7 @@ def _judge_suspend(record: RunRecord) -> list[Reason]:
 def figures_of_hosts(
     readings: Mapping[str, Readings], record: RunRecord
 ) -> dict[str, float | None]:
-    """Return the conditions of all hosts: the worst, or the sum of those that add up.
+    """Return the conditions of all hosts: the worst, or the sum (`Metric.over_hosts`).
 
     With several hosts, the condition of each host is in a column of its own.
     """
@@ -131,8 +130,9 @@ def figures_of_hosts(
     for column in figures[record.name]:
         values = {name: row[column] for name, row in figures.items()}
         known = [value for value in values.values() if value is not None]
-        worst_value = sum(known) if column in ADDING_UP else max(known, key=abs, default=0.0)
-        combined[column] = worst_value if known else None
+        is_summed = METRICS[column].over_hosts == SUM
+        of_all = sum(known) if is_summed else max(known, key=abs, default=0.0)
+        combined[column] = of_all if known else None
         combined |= {f"{column}.on.{name}": value for name, value in values.items()}
     return combined
 

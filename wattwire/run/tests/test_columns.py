@@ -5,6 +5,8 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
+from wattwire.run.results import evidence
+from wattwire.run.results.costs import sum_of_hosts
 from wattwire.run.results.evidence import machine_figures
 from wattwire.run.results.resources import OF_LIFE, Readings, attributed_energy, life_costs
 from wattwire.run.results.schema import COLUMNS, pool_baselines
@@ -113,6 +115,30 @@ def test_what_a_process_leaves_behind_becomes_columns_of_its_role():
     assert found["switches_voluntary.server.0"] is None  # an unread value is not zero
     assert {stem for stem, _, _ in OF_LIFE} <= set(COLUMNS)
     assert readings.end_ns == S
+
+
+def test_costs_of_hosts_add_up_and_a_run_is_as_long_as_on_its_last_host():
+    by_host = {
+        "here": {"run_s": 2.0, "power_run_w": 1.0, "cpu_share.server.0": 0.5},
+        "edge": {"run_s": 3.0, "power_run_w": 4.0},
+    }
+    assert sum_of_hosts(by_host) == {
+        "run_s": 3.0, "power_run_w": 5.0, "cpu_share.server.0": 0.5,
+        "run_s.on.here": 2.0, "power_run_w.on.here": 1.0,
+        "run_s.on.edge": 3.0, "power_run_w.on.edge": 4.0,
+    }  # fmt: skip
+
+
+def test_drops_of_hosts_add_up_and_of_steps_the_largest_counts(monkeypatch):
+    monkeypatch.setattr(evidence, "machine_figures", lambda figures, _: figures)
+    here = {"datagrams_dropped": 2.0, "clock_step_ms": -8.0, "temperature_celsius": None}
+    edge = {"datagrams_dropped": 3.0, "clock_step_ms": 5.0, "temperature_celsius": None}
+    record = SimpleNamespace(name="here", hosts={"here": None, "edge": None}, others=["edge"])
+    figures = evidence.figures_of_hosts({"here": here, "edge": edge}, record)
+    assert {name: figures[name] for name in here} == {
+        "datagrams_dropped": 5.0, "clock_step_ms": -8.0, "temperature_celsius": None,
+    }  # fmt: skip
+    assert figures["clock_step_ms.on.edge"] == 5.0
 
 
 def test_processes_have_no_more_than_the_dynamic_energy_of_their_machine():
