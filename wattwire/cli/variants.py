@@ -19,7 +19,7 @@ from wattwire.cli.verbs import compare
 from wattwire.model import words
 from wattwire.model.errors import UsageError
 from wattwire.model.fields import merge
-from wattwire.model.metrics import check_response
+from wattwire.model.metrics import COMPARED, check_response, metrics_in
 from wattwire.model.variants import FACTOR
 from wattwire.rig.git_trees import tree_of
 
@@ -29,7 +29,8 @@ ALLOWED = (
     "NAME=KEY=LEVEL (such as head=settings.NAME=LEVEL; several with commas), or NAME= for the "
     "unchanged study"
 )
-ASKED = ("cpu_us_per_message", "wire_bytes_per_message")
+ASKED = tuple(name for name in metrics_in(COMPARED) if name.endswith("_per_message"))
+"""Compared costs of nodes. Only commands, which need not count messages, have other costs."""
 LOOKS = 2
 GIT = "git:"
 

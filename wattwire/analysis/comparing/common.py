@@ -26,8 +26,8 @@ from wattwire.model.study import DEFAULT_LEVELS
 from wattwire.model.variants import FACTOR
 from wattwire.model.verdict import Outcome
 
-DEFAULTS = ("cpu_us_per_message", "wire_bytes_per_message", "system_calls_per_message", "cpu_s")
-"""Default responses of a comparison: costs with low scatter, and no tail percentiles."""
+DEFAULTS = metrics.metrics_in(metrics.COMPARED)
+"""Default responses of a comparison."""
 
 
 @dataclass(frozen=True)

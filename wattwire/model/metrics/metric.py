@@ -9,12 +9,14 @@ LOWER, HIGHER = "lower", "higher"
 MEASURED, ESTIMATE, BOUND, GIVEN = "measured", "estimate", "bound", "given"
 IDENTITY, VERDICT = "identity", "verdict"
 NUMERIC_KINDS = (MEASURED, ESTIMATE)
-OFFERED, FIGURES, EVIDENCE, HARNESS = "offered", "figures", "evidence", "harness"
+OFFERED, COMPARED = "offered", "compared"
+FIGURES, EVIDENCE, HARNESS = "figures", "evidence", "harness"
 """Lists of metrics. Each is a field of `Metric`.
 
-OFFERED contains the responses that a page offers without a question. FIGURES contains the main
-results of a run, EVIDENCE the evidence for a verdict, and HARNESS the cost and disturbance of the
-harness.
+OFFERED contains the responses that a page offers without a question, and COMPARED the costs that a
+comparison compares without `--response`; they scatter little, unlike tail percentiles. FIGURES
+contains the main results of a run, EVIDENCE the evidence for a verdict, and HARNESS the cost and
+disturbance of the harness.
 """
 ENERGY = "an energy counter"
 SYSTEM_CALLS = "runs that count system calls (plan.syscall_runs)"
@@ -39,8 +41,8 @@ class Metric:
     - `is_share` is true for shares, which are compared by differences instead of ratios.
     - `title` and `verb` name it in a sentence: "A {verb} 0.5 times the {title} of B".
     - `also` is a regular expression for its synonyms.
-    - `offered`, `figures`, `evidence` and `harness` are its position in the list of this name, from
-      1; 0 if the list does not contain it.
+    - `offered`, `compared`, `figures`, `evidence` and `harness` are its position in the list of
+      this name, from 1; 0 if the list does not contain it.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Metric:
     verb: str = "had"
     also: str = ""
     offered: int = 0
+    compared: int = 0
     figures: int = 0
     evidence: int = 0
     harness: int = 0

@@ -4,6 +4,7 @@ import pytest
 
 from wattwire.model.errors import UsageError
 from wattwire.model.metrics import (
+    COMPARED,
     EVIDENCE,
     FIGURES,
     HARNESS,
@@ -34,14 +35,14 @@ def test_every_metric_has_one_entry():
     assert [metric.name for metric in REGISTRY] == list(METRICS)
 
 
-@pytest.mark.parametrize("list_name", [OFFERED, FIGURES, EVIDENCE, HARNESS])
+@pytest.mark.parametrize("list_name", [OFFERED, COMPARED, FIGURES, EVIDENCE, HARNESS])
 def test_every_list_has_an_order_without_ties(list_name):
     positions = [getattr(METRICS[name], list_name) for name in metrics_in(list_name)]
     assert positions and positions == sorted(set(positions))
 
 
-@pytest.mark.parametrize("name", metrics_in(OFFERED))
-def test_every_offered_metric_can_be_a_response(name):
+@pytest.mark.parametrize("name", [*metrics_in(OFFERED), *metrics_in(COMPARED)])
+def test_every_offered_and_every_compared_metric_can_be_a_response(name):
     assert check_response(name, "here").name == name
 
 

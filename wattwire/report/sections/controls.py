@@ -16,7 +16,7 @@ from wattwire import stats
 from wattwire.analysis.answering.confidence import CONFIDENCE, interval_confidence
 from wattwire.analysis.controls import PAIRS_MIN, control_pairs, question_responses
 from wattwire.analysis.dataset import Evidence
-from wattwire.analysis.responses import Response, measured, resolve
+from wattwire.analysis.responses import CPU, LATENCY_P50, Response, measured
 from wattwire.model.derived import FloatArray
 from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Section, Table, Text
@@ -47,7 +47,7 @@ PHRASES = Phrases(
     },
 )
 
-UNASKED = ("latency_p50_us", "cpu_us_per_message")
+UNASKED = (LATENCY_P50, CPU)
 """Responses that control runs compare if the study has no question."""
 
 
@@ -68,7 +68,7 @@ def section(evidence: Evidence) -> Section | None:
     )
     rows = [
         _row(evidence, response)
-        for response in question_responses(evidence) or [resolve(name) for name in UNASKED]
+        for response in question_responses(evidence) or UNASKED
         if measured(evidence.controls, response)
     ]
     if rows:

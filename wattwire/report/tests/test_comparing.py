@@ -802,12 +802,12 @@ def test_a_count_that_is_zero_on_one_side_has_a_difference_and_a_verdict(
 
 def test_a_requested_response_stays_without_values_and_default_costs_do_not(tmp_path):
     def asked(study: dict[str, Any]) -> None:
-        study["question"][0]["responses"] = ["value.errors", "system_calls_per_message"]
+        study["question"][0]["responses"] = ["value.errors", "wire_bytes_per_message"]
 
     campaign = rewritten(of_variants(tmp_path / "c"), "study.json", asked)
     found = comparing.compare_variants(campaign, Wanted())
     assert verdicts(found, "value.errors") == {UNCLEAR}
-    assert verdicts(found, "system_calls_per_message") == set()
+    assert verdicts(found, "wire_bytes_per_message") == set()
 
 
 @pytest.mark.parametrize(("head", "verdict"), [(7.0, WORSE), (0.0, NOT_WORSE)])
