@@ -16,13 +16,8 @@ from wattwire.model.metrics import METRICS, NUMERIC_KINDS
 DEVICE = "emulated_device"
 """Column with the names of the devices; empty or missing without emulated devices."""
 COUNT_UNITS = ("messages", "calls", "clients")
-WINDOWS = ("window_s", "cost_window_s", "run_s", "loss_share", "failed_share")
-"""Metrics that describe the run, besides counts and evidence."""
 INSTRUCTIONS = "instructions_per_block"
 """Metric that an emulator counts exactly, at any speed."""
-
-
-KEPT = (*WINDOWS, INSTRUCTIONS)
 
 
 def is_emulated(frame: pl.DataFrame) -> NDArray[np.bool_]:
@@ -52,4 +47,4 @@ def _depends_on_time(name: str) -> bool:
     if metric is None or metric.kind not in NUMERIC_KINDS or metric.name == "outcome":
         return False
     is_evidence = metric.evidence or metric.harness
-    return not (is_evidence or metric.unit in COUNT_UNITS or metric.name in KEPT)
+    return not (is_evidence or metric.unit in COUNT_UNITS or metric.of_emulated)

@@ -9,6 +9,7 @@ have a column per flow, `NAME.flow.FLOW`.
 from wattwire.model.metrics.metric import (
     COMPARED,
     COUNTER,
+    COUNTS,
     ENERGY,
     EVIDENCE,
     FIGURES,
@@ -31,8 +32,8 @@ from wattwire.model.metrics.printed_figures import direction_of, is_printed, pri
 from wattwire.model.metrics.registry import METRICS, OF_FLOWS, metrics_in
 
 __all__ = [
-    "COMPARED", "COUNTER", "ENERGY", "EVIDENCE", "FIGURES", "HARNESS", "HIGHER", "LOWER", "METRICS",
-    "NODE", "NUMERIC_KINDS", "OFFERED", "OF_FLOWS", "PRINTED", "SENT_RECORDS", "SUM",
+    "COMPARED", "COUNTER", "COUNTS", "ENERGY", "EVIDENCE", "FIGURES", "HARNESS", "HIGHER", "LOWER",
+    "METRICS", "NODE", "NUMERIC_KINDS", "OFFERED", "OF_FLOWS", "PRINTED", "SENT_RECORDS", "SUM",
     "SYSTEM_CALLS", "SYSTEM_CALLS_COUNTED", "WORST", "Metric", "check_name", "check_response",
     "direction_of", "find", "is_printed", "metrics_in", "printed", "suggestion",
 ]  # fmt: skip

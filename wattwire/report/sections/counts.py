@@ -10,6 +10,7 @@ import numpy as np
 from wattwire.analysis.dataset import Evidence, by_treatment
 from wattwire.model import words
 from wattwire.model.derived import column
+from wattwire.model.metrics import COUNTS, metrics_in
 from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Section, Table, Text
 from wattwire.report.tables import rates, service_counters
@@ -57,10 +58,6 @@ PHRASES = Phrases(
     },
 )
 
-COUNTS = (
-    "sent", "expected", "received_unique", "failed", "lost", "undelivered", "late", "duplicates",
-    "corrupt", "foreign",
-)  # fmt: skip
 TITLES = {"received_unique": "received"}
 
 
@@ -112,11 +109,11 @@ def _loss_sentence(due: float, lost: float, runs_with_loss: int, runs: int) -> P
 def _counts_table(evidence: Evidence) -> Table:
     expected = column(evidence.usable, "expected")
     has_warm_up = bool((column(evidence.usable, "expected_after_warmup") < expected).any())
-    rows = []
+    rows, names = [], metrics_in(COUNTS)
     for key, frame in by_treatment(evidence, evidence.usable).items():
         row: dict[str, Any] = dict(zip(evidence.varied, key, strict=True))
         row["runs"] = frame.height
-        for name in COUNTS:
+        for name in names:
             finite = column(frame, name)
             finite = finite[np.isfinite(finite)]
             row[name] = int(finite.sum()) if finite.size else None
@@ -127,7 +124,7 @@ def _counts_table(evidence: Evidence) -> Table:
         rows.append(row)
     columns = factor_columns(evidence)
     columns.append(Column("runs", "runs", "measured"))
-    columns += [Column(n, TITLES.get(n, n.replace("_", " ")), "measured") for n in COUNTS]
+    columns += [Column(n, TITLES.get(n, n.replace("_", " ")), "measured") for n in names]
     columns.append(Column("check", "sum"))
     return Table(
         "counts",
