@@ -13,6 +13,7 @@ import polars as pl
 from wattwire import stats
 from wattwire.analysis.dataset import CampaignReader
 from wattwire.analysis.validity import Rejudged
+from wattwire.model import metrics
 from wattwire.model.deployment import Request
 from wattwire.model.variants import FACTOR
 from wattwire.model.verdict import Verdict
@@ -22,19 +23,16 @@ from wattwire.store import Campaign
 SAME_NAME_MAX = 3
 """Several processes of one name in a run share a row: SUMMED, MEANS, HIGHEST."""
 RUNS_MIN = 3
-SUMMED = (
-    "cpu_s", "cpu_user_s", "cpu_system_s", "cpu_share", "voluntary_switches",
-    "involuntary_switches", "energy_j", "energy_estimate_low_j", "energy_estimate_high_j",
-)  # fmt: skip
+SUMMED, MEANS, HIGHEST = (
+    metrics.combined_by(way) for way in (metrics.SUM, metrics.MEAN, metrics.HIGHEST)
+)
+"""Means are not summed, because the processes may have run at different times."""
 PEAK_IS_BOUND = "memory_peak_is_bound"
 CPU_IS_BOUND = "cpu_is_bound"
 SWITCHES_ARE_BOUND = "switches_are_bound"
 BOUNDS = (PEAK_IS_BOUND, CPU_IS_BOUND, SWITCHES_ARE_BOUND)
-MEANS = ("memory_mean_kib", "pss_mean_kib")
-"""Not summed, because the processes may have run at different times."""
 COMPLETE = ("cpu_user_s", "cpu_system_s")
 """Parts of the CPU time, which are unknown if they are unknown of one process or run."""
-HIGHEST = ("memory_peak_kib", "pss_peak_kib", "threads_max")
 PER_MESSAGE = (
     "cpu_us_per_message",
     "energy_j_per_message",

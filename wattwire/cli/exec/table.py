@@ -16,7 +16,10 @@ from rich.table import Table
 from wattwire.analysis.processes import (
     BOUNDS,
     CPU_IS_BOUND,
+    HIGHEST,
+    MEANS,
     PEAK_IS_BOUND,
+    SUMMED,
     SWITCHES_ARE_BOUND,
     Executed,
     Row,
@@ -338,9 +341,7 @@ def _whole_number(value: float | None) -> str:
 
 
 def _total_row(executed: Executed) -> Row:
-    names = ("cpu_s", "cpu_user_s", "cpu_system_s", "cpu_share", "memory_mean_kib",
-             "memory_peak_kib", "pss_mean_kib", "pss_peak_kib", "energy_j",
-             "energy_estimate_low_j", "energy_estimate_high_j", PEAK_IS_BOUND)  # fmt: skip
+    names = (*SUMMED, *MEANS, *HIGHEST, PEAK_IS_BOUND)
     return Row("all", 1, {name: executed.values(name) for name in names})
 
 

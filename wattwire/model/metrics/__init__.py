@@ -15,7 +15,9 @@ from wattwire.model.metrics.metric import (
     FIGURES,
     HARNESS,
     HIGHER,
+    HIGHEST,
     LOWER,
+    MEAN,
     NODE,
     NUMERIC_KINDS,
     OFFERED,
@@ -29,11 +31,18 @@ from wattwire.model.metrics.metric import (
 )
 from wattwire.model.metrics.names import check_name, check_response, find, suggestion
 from wattwire.model.metrics.printed_figures import direction_of, is_printed, printed
-from wattwire.model.metrics.registry import METRICS, OF_FLOWS, metrics_in
+from wattwire.model.metrics.registry import (
+    METRICS,
+    OF_FLOWS,
+    PROCESS_COLUMNS,
+    combined_by,
+    metrics_in,
+)
 
 __all__ = [
-    "COMPARED", "COUNTER", "COUNTS", "ENERGY", "EVIDENCE", "FIGURES", "HARNESS", "HIGHER", "LOWER",
-    "METRICS", "NODE", "NUMERIC_KINDS", "OFFERED", "OF_FLOWS", "PRINTED", "SENT_RECORDS", "SUM",
-    "SYSTEM_CALLS", "SYSTEM_CALLS_COUNTED", "WORST", "Metric", "check_name", "check_response",
-    "direction_of", "find", "is_printed", "metrics_in", "printed", "suggestion",
+    "COMPARED", "COUNTER", "COUNTS", "ENERGY", "EVIDENCE", "FIGURES", "HARNESS", "HIGHER",
+    "HIGHEST", "LOWER", "MEAN", "METRICS", "NODE", "NUMERIC_KINDS", "OFFERED", "OF_FLOWS",
+    "PRINTED", "PROCESS_COLUMNS", "SENT_RECORDS", "SUM", "SYSTEM_CALLS", "SYSTEM_CALLS_COUNTED",
+    "WORST", "Metric", "check_name", "check_response", "combined_by", "direction_of", "find",
+    "is_printed", "metrics_in", "printed", "suggestion",
 ]  # fmt: skip

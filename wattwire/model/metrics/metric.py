@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 
-RUN, NODE, COUNTER, PRINTED = "run", "node", "counter", "printed"
+RUN, NODE, PROCESS, COUNTER, PRINTED = "run", "node", "process", "counter", "printed"
 LOWER, HIGHER = "lower", "higher"
 MEASURED, ESTIMATE, BOUND, GIVEN = "measured", "estimate", "bound", "given"
 IDENTITY, VERDICT = "identity", "verdict"
@@ -25,6 +25,8 @@ SYSTEM_CALLS_COUNTED = "syscall_calls"
 SENT_RECORDS = "the records of all senders"
 SUM, WORST = "sum", "worst"
 """Ways to combine the values of several hosts."""
+MEAN, HIGHEST = "mean", "highest"
+"""Further ways to combine the values of several processes with the same name."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +35,13 @@ class Metric:
 
     - `summary` describes its computation. columns.json contains it.
     - `kind` is MEASURED, ESTIMATE, BOUND, GIVEN, IDENTITY or VERDICT.
-    - `of` is RUN, NODE, COUNTER or PRINTED. `of_flow` states that each flow also has it, and
-      `of_emulated` that it is valid although an emulator executed a device, as counts always are.
+    - `of` is RUN, NODE, PROCESS, COUNTER or PRINTED. `of_flow` states that each flow also has it,
+      and `of_emulated` that it is valid although an emulator executed a device. Counts and
+      conditions are valid in any case.
     - `needs` is its requirement: ENERGY, SYSTEM_CALLS, SENT_RECORDS, the name of a quantity that a
       meter reads, or "" for none. Without it, the value is unknown.
     - `over_hosts` is SUM or WORST for metrics that are read on each host of a rig.
+    - `over_processes` is SUM, MEAN or HIGHEST for metrics in the table of processes.
     - `direction` is the better direction, LOWER or HIGHER.
     - `is_share` is true for shares, which are compared by differences instead of ratios.
     - `title` and `verb` name it in a sentence: "A {verb} 0.5 times the {title} of B".
@@ -56,6 +60,7 @@ class Metric:
     of_emulated: bool = False
     needs: str = ""
     over_hosts: str = SUM
+    over_processes: str = ""
     direction: str = LOWER
     is_share: bool = False
     title: str = ""

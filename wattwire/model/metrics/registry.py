@@ -16,10 +16,14 @@ from wattwire.model.metrics.metric import (
     ESTIMATE,
     GIVEN,
     HIGHER,
+    HIGHEST,
     IDENTITY,
+    MEAN,
     NODE,
     PRINTED,
+    PROCESS,
     SENT_RECORDS,
+    SUM,
     SYSTEM_CALLS,
     VERDICT,
     WORST,
@@ -193,7 +197,7 @@ _COSTS = (
     Metric("cpu_silent_share", "cores",
         "cores that the connected, silent nodes and services used", needs="cpu_time"),
     Metric("cpu_share", "cores", "cores used: CPU time per second of cost_window_s",
-        of=NODE, needs="cpu_time"),
+        of=NODE, needs="cpu_time", over_processes=SUM),
     Metric("wire_bytes_per_message", "bytes", "bytes sent by all interfaces, per message",
         title="bytes on the wire per message", verb="sent", also=r"wire_bytes(_per_message)?",
         needs="tx_bytes", offered=30, compared=20),
@@ -249,10 +253,11 @@ _ENERGY = (
     Metric("energy_idle_subtracted_j", "J",
         "(run − idle) power × run_s: start, silence and end of the nodes included", needs=ENERGY),
     Metric("energy_j", "J", "message energy shared by CPU time above silent",
-        of=NODE, needs=ENERGY),
-    Metric("energy_estimate_low_j", "J", "low end of a model of CPU time", kind=ESTIMATE, of=NODE),
+        of=NODE, needs=ENERGY, over_processes=SUM),
+    Metric("energy_estimate_low_j", "J", "low end of a model of CPU time",
+        kind=ESTIMATE, of=NODE, over_processes=SUM),
     Metric("energy_estimate_high_j", "J", "high end of a model of CPU time",
-        kind=ESTIMATE, of=NODE),
+        kind=ESTIMATE, of=NODE, over_processes=SUM),
 )  # fmt: skip
 
 _SYSTEM_CALLS = (
@@ -350,16 +355,19 @@ _DERIVED = (
 _COMMANDS = (
     Metric("cpu_s", "s",
         "CPU time of all measured processes in the window, including ended threads",
-        title="CPU time", verb="used", needs="cpu_time", offered=5, compared=30,
+        title="CPU time", verb="used", needs="cpu_time", over_processes=SUM, offered=5, compared=30,
         figures=105),
-    Metric("cpu_user_s", "s", "of it in user space, split by the kernel's ticks"),
-    Metric("cpu_system_s", "s", "of it in the kernel, split by the kernel's ticks"),
+    Metric("cpu_user_s", "s", "of it in user space, split by the kernel's ticks",
+        over_processes=SUM),
+    Metric("cpu_system_s", "s", "of it in the kernel, split by the kernel's ticks",
+        over_processes=SUM),
     Metric("memory_peak_kib", "KiB", "highest resident memory of the measured processes",
-        title="peak memory", figures=125),
+        title="peak memory", over_processes=HIGHEST, figures=125),
     Metric("memory_peak_is_bound", "", "whether memory_peak_kib is only a lower bound of the peak",
         kind=BOUND),
-    Metric("pss_mean_kib", "KiB", "proportional memory, mean over marks (every 10 s)"),
-    Metric("pss_peak_kib", "KiB", "proportional memory, highest at a mark"),
+    Metric("pss_mean_kib", "KiB", "proportional memory, mean over marks (every 10 s)",
+        over_processes=MEAN),
+    Metric("pss_peak_kib", "KiB", "proportional memory, highest at a mark", over_processes=HIGHEST),
     Metric("messages", "messages", "messages of a command, as given or counted in its output",
         title="messages, given or counted", kind=GIVEN, figures=12),
     Metric("messages_per_s", "1/s", "from the first to the last running total in the output",
@@ -381,11 +389,35 @@ _COMMANDS = (
     Metric("unfollowed", "", "readings of processes beyond the largest number of rows"),
 )  # fmt: skip
 
+_PROCESS_TABLE = (
+    Metric("subject", "", "command, or attached0, attached1, … in their order",
+        kind=IDENTITY, of=PROCESS),
+    Metric("process", "", "node's name, script or program", kind=IDENTITY, of=PROCESS),
+    Metric("pid", "", "process id", kind=IDENTITY, of=PROCESS),
+    Metric("parent", "", "process id of the parent at first sight", kind=IDENTITY, of=PROCESS),
+    Metric("argv", "", "arguments as last seen", kind=IDENTITY, of=PROCESS),
+    Metric("began_s", "s", "birth, from the window's begin", of=PROCESS),
+    Metric("ended_s", "s", "end, from the window's begin; empty: lived at its end", of=PROCESS),
+    Metric("cpu_is_bound", "", "whether cpu_s is only a lower bound", kind=BOUND, of=PROCESS),
+    Metric("memory_mean_kib", "KiB", "resident memory, mean of readings once a second",
+        of=PROCESS, over_processes=MEAN),
+    Metric("threads_max", "threads", "highest number of threads at a reading",
+        of=PROCESS, over_processes=HIGHEST),
+    Metric("voluntary_switches", "", "voluntary context switches of threads seen alive",
+        of=PROCESS, over_processes=SUM),
+    Metric("involuntary_switches", "", "involuntary context switches of threads seen alive",
+        of=PROCESS, over_processes=SUM),
+    Metric("switches_are_bound", "", "whether the context switches are only lower bounds",
+        kind=BOUND, of=PROCESS),
+)  # fmt: skip
+
 REGISTRY: tuple[Metric, ...] = (
     *_IDENTITY, *_MESSAGES, *_RATES, *_TIMES, *_COSTS, *_ENERGY, *_SYSTEM_CALLS, *_CONDITIONS,
     *_DERIVED, *_COMMANDS,
 )  # fmt: skip
 METRICS: dict[str, Metric] = {metric.name: metric for metric in REGISTRY}
+PROCESS_COLUMNS: dict[str, Metric] = {metric.name: metric for metric in _PROCESS_TABLE}
+"""Columns of the table of processes. Its other columns have the meaning of a run's metric."""
 OF_FLOWS = frozenset(metric.name for metric in REGISTRY if metric.of_flow)
 """Names of the metrics that each flow has in a study with flows."""
 
@@ -395,3 +427,9 @@ def metrics_in(name: str) -> tuple[str, ...]:
     position = attrgetter(name)
     members = sorted((metric for metric in REGISTRY if position(metric)), key=position)
     return tuple(metric.name for metric in members)
+
+
+def combined_by(way: str) -> tuple[str, ...]:
+    """Return the columns of the table of processes with this `Metric.over_processes`."""
+    columns = (*_PROCESS_TABLE, *REGISTRY)
+    return tuple(metric.name for metric in columns if metric.over_processes == way)

@@ -10,30 +10,11 @@ from math import isfinite
 from typing import Any
 
 from wattwire.model.derived import derived
-from wattwire.model.metrics import METRICS, is_printed, printed
+from wattwire.model.metrics import METRICS, PROCESS_COLUMNS, Metric, is_printed, printed
 from wattwire.model.verdict import Verdict
 from wattwire.store.campaign import frame_of
 
-PROCESS_COLUMNS: dict[str, tuple[str, str, str]] = {
-    "subject": ("", "identity", "command, or attached0, attached1, … in their order"),
-    "process": ("", "identity", "node's name, script or program"),
-    "pid": ("", "identity", "process id"),
-    "parent": ("", "identity", "process id of the parent at first sight"),
-    "argv": ("", "identity", "arguments as last seen"),
-    "began_s": ("s", "measured", "birth, from the window's begin"),
-    "ended_s": ("s", "measured", "end, from the window's begin; empty: lived at its end"),
-    "cpu_is_bound": ("", "bound", "whether cpu_s is only a lower bound"),
-    "memory_mean_kib": ("KiB", "measured", "resident memory, mean of readings once a second"),
-    "threads_max": ("threads", "measured", "highest number of threads at a reading"),
-    "voluntary_switches": ("", "measured", "voluntary context switches of threads seen alive"),
-    "involuntary_switches": ("", "measured", "involuntary context switches of threads seen alive"),
-    "switches_are_bound": ("", "bound", "whether the context switches are only lower bounds"),
-}
-"""Columns of the table of processes. Its other columns have the meaning of a run's metric."""
-COLUMNS: dict[str, tuple[str, str, str]] = {
-    **PROCESS_COLUMNS,
-    **{name: (metric.unit, metric.kind, metric.summary) for name, metric in METRICS.items()},
-}
+COLUMNS: dict[str, Metric] = {**PROCESS_COLUMNS, **METRICS}
 
 
 def describe(names: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -42,10 +23,10 @@ def describe(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     for name in names:
         stem = name.split(".")[0]
         if stem in COLUMNS:
-            unit, kind, summary = COLUMNS[stem]
+            metric = COLUMNS[stem]
             figure = printed(name.partition(".")[2]) if is_printed(stem) else None
-            unit = figure.unit if figure else unit
-            described[name] = {"unit": unit, "kind": kind, "summary": summary}
+            unit = figure.unit if figure else metric.unit
+            described[name] = {"unit": unit, "kind": metric.kind, "summary": metric.summary}
     return described
 
 

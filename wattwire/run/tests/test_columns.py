@@ -31,10 +31,10 @@ def test_shares_of_all_cores_have_no_unit_and_amounts_of_cores_are_cores():
     )  # fmt: skip
     figures = machine_figures(Readings(pl.DataFrame(rows)), record)
     assert (figures["steal_share"], figures["harness_cpu_share"]) == (0.25, 1.0)
-    units = {name: unit for name, (unit, _, _) in COLUMNS.items()}
+    units = {name: metric.unit for name, metric in COLUMNS.items()}
     assert units["steal_share"] == units["other_load_share"] == ""
     assert units["harness_cpu_share"] == units["cpu_share"] == units["cpu_silent_share"] == "cores"
-    words = {name: summary for name, (_, _, summary) in COLUMNS.items()}
+    words = {name: metric.summary for name, metric in COLUMNS.items()}
     assert all(
         words[n].startswith("share of all cores") for n in ("steal_share", "other_load_share")
     )
