@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from wattwire.model.metrics import METRICS, NUMERIC_KINDS
+from wattwire.model.metrics import METRICS
 
 DEVICE = "emulated_device"
 """Column with the names of the devices; empty or missing without emulated devices."""
@@ -44,7 +44,7 @@ def _has_device() -> pl.Expr:
 
 def _depends_on_time(name: str) -> bool:
     metric = METRICS.get(name.split(".")[0])
-    if metric is None or metric.kind not in NUMERIC_KINDS or metric.name == "outcome":
+    if metric is None or not metric.is_number:
         return False
     is_evidence = metric.evidence or metric.harness
     return not (is_evidence or metric.unit in COUNT_UNITS or metric.of_emulated)

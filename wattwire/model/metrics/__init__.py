@@ -19,7 +19,6 @@ from wattwire.model.metrics.metric import (
     LOWER,
     MEAN,
     NODE,
-    NUMERIC_KINDS,
     OFFERED,
     PRINTED,
     SENT_RECORDS,
@@ -41,8 +40,8 @@ from wattwire.model.metrics.registry import (
 
 __all__ = [
     "COMPARED", "COUNTER", "COUNTS", "ENERGY", "EVIDENCE", "FIGURES", "HARNESS", "HIGHER",
-    "HIGHEST", "LOWER", "MEAN", "METRICS", "NODE", "NUMERIC_KINDS", "OFFERED", "OF_FLOWS",
-    "PRINTED", "PROCESS_COLUMNS", "SENT_RECORDS", "SUM", "SYSTEM_CALLS", "SYSTEM_CALLS_COUNTED",
-    "WORST", "Metric", "check_name", "check_response", "combined_by", "direction_of", "find",
-    "is_printed", "metrics_in", "printed", "suggestion",
+    "HIGHEST", "LOWER", "MEAN", "METRICS", "NODE", "OFFERED", "OF_FLOWS", "PRINTED",
+    "PROCESS_COLUMNS", "SENT_RECORDS", "SUM", "SYSTEM_CALLS", "SYSTEM_CALLS_COUNTED", "WORST",
+    "Metric", "check_name", "check_response", "combined_by", "direction_of", "find", "is_printed",
+    "metrics_in", "printed", "suggestion",
 ]  # fmt: skip
