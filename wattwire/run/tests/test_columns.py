@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
-from wattwire.run.results import evidence
+from wattwire.run.results import cores, evidence
 from wattwire.run.results.costs import sum_of_hosts
 from wattwire.run.results.evidence import machine_figures
 from wattwire.run.results.resources import OF_LIFE, Readings, attributed_energy, life_costs
@@ -113,8 +113,12 @@ def test_what_a_process_leaves_behind_becomes_columns_of_its_role():
     assert found["faults_minor.client.0"] == 77.0
     assert found["switches_voluntary.client.0"] == 12.0
     assert found["switches_voluntary.server.0"] is None  # an unread value is not zero
-    assert {stem for stem, _, _ in OF_LIFE} <= set(COLUMNS)
     assert readings.end_ns == S
+
+
+@pytest.mark.parametrize(("name", "quantity", "_factor"), [*OF_LIFE, *cores.COUNTS])
+def test_the_registry_names_the_quantity_that_a_cost_is_computed_from(name, quantity, _factor):
+    assert COLUMNS[name].needs == quantity
 
 
 def test_costs_of_hosts_add_up_and_a_run_is_as_long_as_on_its_last_host():
