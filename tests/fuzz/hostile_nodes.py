@@ -41,7 +41,7 @@ baseline_s = 0.02
 linger_ms = 50
 quiet_ms = 10
 retries = 0
-guard_wait_s = 0.0
+quiet_wait_s = 0.0
 ready_timeout_s = 10.0
 [validity]
 other_load_max = 1000.0

@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SHAPES = (5, "x", True, [], [5], [{}], {}, {"a": 5}, {"a": {"b": [1]}}, 1.5, "../x", "/etc/passwd")
 KEYS = ("presets", "published", "source", "title", "goal", "plan", "meters", "answers", "limit",
         "question", "factors", "fixed", "variants", "table", "figure", "ranking", "paper_path",
-        "exclude", "include", "awaits", "validity", "guards")  # fmt: skip
+        "exclude", "include", "awaits", "validity")  # fmt: skip
 
 
 def toml(value: Any) -> str:

@@ -33,13 +33,7 @@ from wattwire.model.study import (
     parse_study,
 )
 from wattwire.model.treatment import Treatment, is_setting
-from wattwire.model.validity import (
-    SHARE_LIMITS,
-    VALIDITY,
-    ValidityLimits,
-    current_key,
-    with_current_names,
-)
+from wattwire.model.validity import SHARE_LIMITS, VALIDITY, ValidityLimits
 from wattwire.model.variants import FACTOR as VARIANT
 from wattwire.model.warm_up import AUTO_WORD
 from wattwire.model.words import as_typed
@@ -174,7 +168,7 @@ def load(
     if name is None:
         raise UsageError(f"STUDY is missing; known studies: {', '.join(sorted(catalog.studies))}")
     study_name, path = catalog.study(name)
-    full_document = with_current_names(read_toml(path), str(path))
+    full_document = with_flat_settings(read_toml(path), str(path))
     check_version(full_document, str(path))
     if EXEC in full_document:
         raise UsageError(
@@ -259,7 +253,6 @@ def change(document: dict[str, Any], wanted: str, settings: Iterable[str] = ()) 
         raise UsageError(
             f"--set {wanted}: allowed: KEY=VALUE, e.g. payload_bytes=1024 or plan.blocks=2"
         )
-    key = current_key(key)
     value = level_of(key, text, f"--set {key}")
     if key in LEVEL_RULES or is_setting(key):
         key = f"{'factors' if isinstance(value, list) else 'fixed'}.{key}"

@@ -12,8 +12,7 @@ from typing import Any
 
 from wattwire.model.errors import UsageError
 
-SETTINGS = "settings"
-NESTED = (SETTINGS, "outer_settings")
+NESTED = ("settings", "outer_settings")
 _TABLES = (("factors",), ("fixed",), ("answers", "baseline"))
 """Paths of the tables whose keys are factors."""
 _LISTS = (
@@ -29,6 +28,7 @@ _LISTS = (
 def with_flat_settings(document: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return the study document with nested settings replaced by keys `settings.NAME`.
 
+    The tables of its presets are included.
     Raises UsageError for a table that has a setting in both spellings.
     """
     flat: dict[str, Any] = dict(document)
@@ -42,20 +42,15 @@ def with_flat_settings(document: Mapping[str, Any], where: str) -> dict[str, Any
             name: _inside(table, ("levels",), f"{where}: variants.{name}")
             for name, table in variants.items()
         }
+    presets = flat.get("presets")
+    if isinstance(presets, Mapping):
+        flat["presets"] = {
+            name: with_flat_settings(preset, f"{where}: presets.{name}")
+            if isinstance(preset, Mapping)
+            else preset
+            for name, preset in presets.items()
+        }
     return flat
-
-
-def settings_last(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a frozen study with the nested table of settings after its other factors.
-
-    Earlier versions did not flatten the keys and planned campaigns in this order. The order of
-    factors determines the order of treatments.
-    """
-    factors = document.get("factors")
-    if not isinstance(factors, Mapping) or not isinstance(factors.get(SETTINGS), Mapping):
-        return dict(document)
-    other_factors = {key: levels for key, levels in factors.items() if key != SETTINGS}
-    return {**document, "factors": {**other_factors, SETTINGS: factors[SETTINGS]}}
 
 
 def _replace(

@@ -1,4 +1,4 @@
-"""Parse the study in a campaign's folder, measured or imported by any version of wattwire."""
+"""Parse the study in a campaign's folder, measured or imported."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from wattwire.model.output_requests import ShownFigure, ShownRanking, ShownTable
 from wattwire.model.paper_path import Walk
 from wattwire.model.publication.claims import CLAIM, Claim
 from wattwire.model.questions import Question
+from wattwire.model.setting_keys import with_flat_settings
 from wattwire.model.study import STORED_KEYS, AnswerRules, MeterUse, Plan, Study, read_study
 from wattwire.model.treatment import Level
-from wattwire.model.validity import VALIDITY, ValidityLimits, with_current_names
+from wattwire.model.validity import VALIDITY, ValidityLimits
 from wattwire.model.variants import Variant
 
 PART = "only"
@@ -55,12 +56,12 @@ class StoredStudy(Study):
 
 
 def stored_study(document: Mapping[str, Any], where: str) -> StoredStudy:
-    """Parse the stored study of a campaign, with current names for its keys.
+    """Parse the stored study of a campaign.
 
-    The design is not validated, so that campaigns of every version can be read. Raises UsageError
+    The design is not validated, because an imported study may have any design. Raises UsageError
     for a value of the wrong type, such as after a manual change.
     """
-    current = with_current_names(document, where)
+    current = with_flat_settings(document, where)
     study = read_study(str(current.get("name", "")), _known(current), _any_level, where)
     part, comparable = current.get(PART), current.get("comparable")
     try:

@@ -1,4 +1,4 @@
-"""Validity limits (the conditions of a valid run), and former names of study keys."""
+"""Validity limits: the conditions of a valid run."""
 
 from __future__ import annotations
 
@@ -6,14 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from wattwire.model.errors import UsageError
-from wattwire.model.setting_keys import with_flat_settings
 from wattwire.model.verdict import Reason, Verdict
 
 VALIDITY = "validity"
 """Name of the study's table of validity limits."""
-FORMER_NAMES = {"guards": VALIDITY, "plan.guard_wait_s": "plan.quiet_wait_s"}
-"""Keys of earlier versions, in studies and frozen campaigns → current keys."""
 
 
 @dataclass(frozen=True)
@@ -122,52 +118,3 @@ def missed_ticks_share(sampling: Mapping[str, Any]) -> float | None:
 def due_ticks(sampling: Mapping[str, Any]) -> int:
     """Return the number of ticks that were due: those that the sampler executed and missed."""
     return int(sampling.get("ticks", 0)) + int(sampling.get("missed", 0))
-
-
-def current_key(key: str) -> str:
-    """Return the current name of a dotted key of --set."""
-    table, dot, name = key.partition(".")
-    return FORMER_NAMES.get(key, FORMER_NAMES.get(table, table) + dot + name)
-
-
-def with_current_names(document: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return a study document, including its presets, with the current names of its keys.
-
-    Nested settings become keys `settings.NAME`. Raises UsageError for a table that has a key under
-    both names.
-    """
-    renamed = with_flat_settings(document, where)
-    for former, current in FORMER_NAMES.items():
-        table, _, key = former.rpartition(".")
-        if not table:
-            _rename(renamed, former, current, where)
-        elif isinstance(renamed.get(table), Mapping) and key in renamed[table]:
-            renamed[table] = dict(renamed[table])
-            _rename(renamed[table], key, current.rpartition(".")[2], f"{where}: {table}")
-    presets = renamed.get("presets")
-    if isinstance(presets, Mapping):
-        renamed["presets"] = {
-            name: with_current_names(preset, f"{where}: presets.{name}")
-            if isinstance(preset, Mapping)
-            else preset
-            for name, preset in presets.items()
-        }
-    return renamed
-
-
-def _rename(table: dict[str, Any], former: str, current: str, where: str) -> None:
-    """Rename a key of `table` in place. Raises UsageError if the table has both names."""
-    if former not in table:
-        return
-    if current in table:
-        raise UsageError(
-            f"{where}: both {former} and {current} are set; {former} is the former name of "
-            f"{current}. Delete {former}."
-        )
-    table[current] = table.pop(former)
-
-
-def conditions_before(run: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the conditions of the machine before a run, from a run document of any version."""
-    conditions: Mapping[str, Any] = run.get("conditions_before") or run.get("guards") or {}
-    return conditions

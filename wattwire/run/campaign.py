@@ -21,11 +21,10 @@ from wattwire.model.cores import CORES
 from wattwire.model.deployment import HOST, Deployment
 from wattwire.model.errors import AgentLostError, MissingError, UsageError, WattwireError
 from wattwire.model.rig import ONE_HOST, Rig
-from wattwire.model.setting_keys import settings_last
 from wattwire.model.stored_study import ADDED_KEYS, PART
 from wattwire.model.study import Study, parse_frozen_study, parse_study
 from wattwire.model.treatment import Treatment
-from wattwire.model.validity import BUSY_CODES, CONDITION_CODES, with_current_names
+from wattwire.model.validity import BUSY_CODES, CONDITION_CODES
 from wattwire.model.verdict import OTHER_WAYS, Outcome, Verdict
 from wattwire.model.warm_up import AUTO, SETTLING
 from wattwire.model.words import plural
@@ -159,15 +158,14 @@ class CampaignRunner:
         stored = campaign.study_document
         name, frozen = stored["name"], {k: v for k, v in stored.items() if k not in ADDED_KEYS}
         source = str(campaign.path / "study.json")
-        current = with_current_names(settings_last(frozen), source)
-        if document is not None and document != current:
-            changed = sorted(k for k in {*document, *current} if document.get(k) != current.get(k))
+        if document is not None and document != frozen:
+            changed = sorted(k for k in {*document, *frozen} if document.get(k) != frozen.get(k))
             raise UsageError(
                 f"{campaign.path}: the study has changed since this campaign began "
                 f"(in: {', '.join(changed)}). Undo the change, or begin a new campaign. "
                 "Without STUDY, --resume uses the stored study, including its --set values."
             )
-        study = parse_frozen_study(name, current, source)
+        study = parse_frozen_study(name, frozen, source)
         self._rig = study.rig
         study = self._with_recorded_warm_up(study)
         if study.request is not None and any(t.pid for t in study.request.attached):

@@ -103,10 +103,10 @@ def test_an_empty_expression_is_no_choice_of_everything() -> None:
         chooser(study, "", Catalog([]))
 
 
-def test_a_validity_limit_is_set_by_its_present_and_by_its_former_name(tmp_path: Path) -> None:
+def test_a_validity_limit_is_set_by_its_whole_key(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
-    path.write_text(GOOD + "[guards]\nstall_max_ms = 50\n")
-    document = load(Catalog([]), str(path), None, ["guards.steal_max=0.2"])[2]
+    path.write_text(GOOD + "[validity]\nstall_max_ms = 50\n")
+    document = load(Catalog([]), str(path), None, ["validity.steal_max=0.2"])[2]
     assert document["validity"] == {"stall_max_ms": 50, "steal_max": 0.2}
     with pytest.raises(UsageError, match='Did you mean "validity.steal_max"'):
         load(Catalog([]), str(path), None, ["steal_max=0.2"])

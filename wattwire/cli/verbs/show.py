@@ -18,7 +18,7 @@ from wattwire.cli.verbs import add_verb
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError, nearest
 from wattwire.model.metrics import EVIDENCE, FIGURES, METRICS, metrics_in
 from wattwire.model.quantiles import carried_size, share_of
-from wattwire.model.validity import conditions_before, due_ticks
+from wattwire.model.validity import due_ticks
 from wattwire.model.words import count, listed, number, percent, plural
 from wattwire.store import Campaign, ImportedCampaign, open_campaign
 from wattwire.store.files import RESTORE
@@ -205,7 +205,7 @@ def _figures(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _evidence(document: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    before = conditions_before(document)
+    before = document["conditions_before"]
     yield (
         "before it began",
         f"other load {percent(before['other_load_share'])}, stolen CPU time "

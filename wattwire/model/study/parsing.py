@@ -17,6 +17,7 @@ from wattwire.model.paths import is_plain_name
 from wattwire.model.publication.claims import CLAIM, parse_claims
 from wattwire.model.questions import parse_questions
 from wattwire.model.rig import ONE_HOST, Rig, read_rig
+from wattwire.model.setting_keys import with_flat_settings
 from wattwire.model.study.answerable import check_answerable, check_baselines, check_claims
 from wattwire.model.study.checks import (
     check_answer_rules,
@@ -30,7 +31,7 @@ from wattwire.model.study.checks import (
 from wattwire.model.study.levels import RIG_FACTORS, check_level
 from wattwire.model.study.study import ANSWER_SCALES, AnswerRules, Goal, MeterUse, Plan, Study
 from wattwire.model.treatment import EACH, Level
-from wattwire.model.validity import VALIDITY, ValidityLimits, with_current_names
+from wattwire.model.validity import VALIDITY, ValidityLimits
 from wattwire.model.variants import CheckLevel, check_variants, parse_variants
 from wattwire.model.warm_up import AUTO_WORD
 
@@ -75,7 +76,7 @@ def apply_preset(document: Mapping[str, Any], preset: str | None, where: str) ->
     Raises UsageError for an unknown preset, an unknown key, and a key that is both varied and
     fixed.
     """
-    document = with_current_names(document, where)
+    document = with_flat_settings(document, where)
     presets = presets_of(document, where)
     check_baselines(document, where)
     check_claims(document, where)
@@ -122,7 +123,7 @@ def parse_frozen_study(name: str, document: Mapping[str, Any], where: str) -> St
     Questions without a possible answer are accepted, so that the campaign can continue. Raises
     UsageError with the position, the value and the allowed values.
     """
-    document = with_current_names(document, where)
+    document = with_flat_settings(document, where)
     for key in document:
         if key not in STORED_KEYS:
             raise unknown(where, "key", key, TOP_KEYS)

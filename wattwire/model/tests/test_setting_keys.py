@@ -6,7 +6,7 @@ import pytest
 
 from wattwire.catalog.manifest import tomllib
 from wattwire.model.errors import UsageError
-from wattwire.model.setting_keys import settings_last, with_flat_settings
+from wattwire.model.setting_keys import with_flat_settings
 from wattwire.model.study import apply_preset, parse_study
 
 STUDY = """
@@ -108,10 +108,3 @@ def test_settings_between_the_hosts_are_flattened_as_well():
 def test_a_table_of_another_shape_is_left_for_the_check_that_refuses_it(wrong):
     for key in ("factors", "fixed", "answers", "exclude", "limit", "paper_path", "variants"):
         assert with_flat_settings({key: wrong}, "study") == {key: wrong}
-
-
-def test_an_older_campaign_keeps_the_order_of_factors_that_it_was_planned_in():
-    frozen = {"factors": {"settings": {"writes": [1]}, "language": ["cpp"]}}
-    flat = with_flat_settings(settings_last(frozen), "study")
-    assert list(flat["factors"]) == ["language", "settings.writes"]
-    assert settings_last({"plan": {}}) == {"plan": {}}

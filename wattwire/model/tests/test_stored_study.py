@@ -1,4 +1,4 @@
-"""Tests of stored studies of any version, whether measured or imported, complete or partial."""
+"""Tests of stored studies, whether measured or imported, complete or partial."""
 
 import pytest
 
@@ -41,12 +41,11 @@ def test_values_are_typed_and_the_document_keeps_what_was_written():
     assert study.stated("validity") == {}
 
 
-def test_keys_of_earlier_versions_have_their_present_names():
+def test_nested_settings_are_keys_as_in_other_studies():
     study = stored(
-        guards={"steal_max": 0.2}, plan={"guard_wait_s": 3.0},
         factors={"settings": {"depth": [1, 2]}}, fixed={"settings": {"nagle": True}},
+        validity={"steal_max": 0.2},
     )  # fmt: skip
-    assert (study.validity.steal_max, study.plan.quiet_wait_s) == (0.2, 3.0)
     assert study.factors == {"settings.depth": (1, 2)} and study.fixed == {"settings.nagle": True}
     assert study.stated("validity") == {"steal_max": 0.2}
 
@@ -88,7 +87,7 @@ def test_an_imported_study_may_have_any_factor_level_and_question():
         {"answers": {"margin": "x"}}, {"validity": {"steal_max": "x"}}, {"limit": [3]},
         {"only": 3}, {"only": {"said": "x"}}, {"titles": []}, {"titles": {"a": 3}},
         {"comparable": 3}, {"title": 3}, {"variants": {"a": 3}}, {"meters": {"use": 3}},
-        {"goal": [1]}, {"guards": {}, "validity": {}}, {"paper_path": [{}]}, {"table": [3]},
+        {"goal": [1]}, {"paper_path": [{}]}, {"table": [3]},
     ],
 )  # fmt: skip
 def test_a_value_of_the_wrong_type_is_named_with_its_file(document):

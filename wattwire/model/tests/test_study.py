@@ -178,16 +178,6 @@ def test_an_unknown_scale_of_interactions_is_refused() -> None:
         parse_study("t", document, "test")
 
 
-def test_validity_limits_are_read_under_their_former_name_too():
-    old = {"guards": {"steal_max": 0.2}, "plan": {"guard_wait_s": 3.0}}
-    old["presets"] = {"quick": {"guards": {"stall_max_ms": 50}}}
-    study = parsed(**apply_preset({**STUDY, **old}, "quick", "study.toml"))
-    assert (study.validity.steal_max, study.validity.stall_max_ms) == (0.2, 50.0)
-    assert study.plan.quiet_wait_s == 3.0
-    assert parsed(guards={"steal_max": 0.3}).validity.steal_max == 0.3, "a frozen campaign"
-    assert "both guards and validity are set" in refused(guards={}, validity={})
-
-
 @pytest.mark.parametrize(
     "name", ["../x.csv", "/etc/x.csv", "a/b.csv", "a\\b.csv", ".x.csv", "x.json", "a\nb.csv"]
 )

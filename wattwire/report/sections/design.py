@@ -11,7 +11,6 @@ from wattwire.analysis.dataset import Evidence, all_levels, held_levels, window_
 from wattwire.analysis.responses import resolve
 from wattwire.model import words
 from wattwire.model.questions import Question
-from wattwire.model.validity import conditions_before
 from wattwire.model.variants import FACTOR, SAME_THING
 from wattwire.report.page_parts import HeadLine, PagePart
 from wattwire.report.parts import Column, Section, Table, Text
@@ -266,7 +265,8 @@ def _time_taken(evidence: Evidence) -> list[tuple[str, str]]:
         document = evidence.document(attempt["run"], attempt["attempt"])
         phases = (document.get("seconds") or {}).values()
         measured_s += sum(float(s) for s in phases if isinstance(s, (int, float)))
-        attempt_waited_s = float(conditions_before(document).get("waited_s") or 0.0)
+        before = document.get("conditions_before") or {}
+        attempt_waited_s = float(before.get("waited_s") or 0.0)
         waited_s += attempt_waited_s
         clocks = document.get("clocks") or {}
         if clocks.get("begin") and clocks.get("end"):
