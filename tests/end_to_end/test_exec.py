@@ -544,14 +544,6 @@ def test_a_process_that_was_attached_by_its_number_is_not_resumed(cli, tmp_path)
         process.wait()
 
 
-def test_a_folder_of_an_earlier_version_is_refused_in_words(cli):
-    (cli.folder / "old").mkdir()
-    (cli.folder / "old" / "exec.json").write_text("{}")
-    for verb in ("report", "bundle", "status"):
-        refused = cli(verb, "old")
-        assert refused.code == 2 and "an earlier version of `wattwire exec`" in refused.err
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_an_ordinary_user_measures_without_cgroups(cli, nobodys_folder):
     cli.folder = nobodys_folder

@@ -41,15 +41,6 @@ class Verdict(str, Enum):
     FAILED = "failed"
 
 
-OLD_VERDICTS = {"ok": Verdict.VALID.value, "unknown": Verdict.INVALID.value}
-"""Verdicts of older campaigns → current verdicts."""
-
-
-def current_verdict(word: str) -> str:
-    """Return the current spelling of a verdict. Other words are unchanged."""
-    return OLD_VERDICTS.get(word, word)
-
-
 PORT_IN_USE, PERMISSION, MISSING_LIBRARY = "port_in_use", "permission", "missing_library"
 START_CODES = (PORT_IN_USE, PERMISSION, MISSING_LIBRARY)
 """Codes of the reasons why a process ended before GO that its load cannot cause."""

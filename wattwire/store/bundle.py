@@ -371,12 +371,12 @@ def _rewritten(path: Path, redactor: Redactor) -> BinaryIO:
 
 def _add_digests(folder: Path, journal: sqlite3.Connection, redactor: Redactor) -> None:
     """Add the digests of the redacted, unedited documents to the copied journal."""
-    meta = {key: json.loads(text) for key, text in journal.execute("SELECT key, value FROM meta")}
-    digests = meta.get(frozen.KEY)
+    stored = journal.execute("SELECT value FROM meta WHERE key = ?", (frozen.KEY,)).fetchone()
+    digests = json.loads(stored[0]) if stored else None
     for name in frozen.DOCUMENTS:
         with contextlib.suppress(OSError, ValueError):
             document = json.loads(regular(folder / name).read_text("utf-8"))
-            if not frozen.is_edited(meta, name, document):
+            if not frozen.is_edited(digests, name, document):
                 digests = frozen.written(digests, name, _json(document, redactor))
     row = (frozen.KEY, json.dumps(digests))
     journal.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", row)

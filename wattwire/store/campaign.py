@@ -15,7 +15,6 @@ from wattwire.model import LazyModule
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.paths import is_plain_name
 from wattwire.model.stored_study import StoredStudy, stored_study
-from wattwire.model.verdict import OLD_VERDICTS, current_verdict
 from wattwire.store import frozen
 from wattwire.store.files import (
     RESTORE,
@@ -47,7 +46,7 @@ PROCESSES_TABLE = "processes"
 """Name of the table of the processes in the process trees of `exec`, per run and in total."""
 WARM_UP = "warm_up"
 """The journal's key for the warm-up from the settling runs."""
-# Keys that every reader needs. Campaigns of all versions of wattwire have them.
+# Keys that every reader needs.
 STUDY_KEYS = ("name",)
 MACHINE_KEYS = ("hosts",)
 SUMMARY_KEYS = ("attempt", "run", "verdict")
@@ -160,9 +159,9 @@ class Campaign:
     @property
     def edited(self) -> tuple[str, ...]:
         """Return the names of the documents that were edited after wattwire wrote them."""
-        stored = {key: self.journal.get(key) for key in (frozen.KEY, "identity")}
+        digests = self.journal.get(frozen.KEY)
         present = [name for name in frozen.DOCUMENTS if (self.path / name).is_file()]
-        return tuple(n for n in present if frozen.is_edited(stored, n, self.read_json(n)))
+        return tuple(n for n in present if frozen.is_edited(digests, n, self.read_json(n)))
 
     def keep(self, source: Path, name: str) -> None:
         """Store a copy of a study's file, so that the campaign can be read without the study.
@@ -269,7 +268,7 @@ class Campaign:
         return self.path / "runs" / str(used_attempt([vars(a) for a in done])["folder"])
 
     def run(self, run: str) -> dict[str, Any]:
-        """Return run.json with the content of deployment.json, which older campaigns lack."""
+        """Return run.json with the content of deployment.json."""
         return next(self.documents([run]))
 
     def documents(self, runs: Iterable[str]) -> Iterator[dict[str, Any]]:
@@ -278,8 +277,7 @@ class Campaign:
 
     def row(self, folder: str) -> dict[str, Any]:
         """Return the summary row of the attempt in this folder."""
-        row = read_json(self.path / "runs" / folder / "summary.json", SUMMARY_KEYS)
-        return {**row, "verdict": current_verdict(row["verdict"])}
+        return read_json(self.path / "runs" / folder / "summary.json", SUMMARY_KEYS)
 
     def messages(self, run: str) -> pl.DataFrame:
         return read_table(self.records_path(run))
@@ -348,15 +346,7 @@ class Campaign:
     def summary(self) -> pl.DataFrame:
         """Return one row per finished attempt, from the stored summary if there is one."""
         path = self.path / "summary.parquet"
-        return table_with_current_verdicts(path) if path.exists() else frame_of(self.rows())
-
-
-def table_with_current_verdicts(path: Path) -> pl.DataFrame:
-    """Return the table of a summary, with older verdicts in their current spelling."""
-    frame = read_table(path)
-    if frame.schema.get("verdict") != pl.String:
-        return frame
-    return frame.with_columns(pl.col("verdict").replace(OLD_VERDICTS))
+        return read_table(path) if path.exists() else frame_of(self.rows())
 
 
 def used_attempt(attempts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:

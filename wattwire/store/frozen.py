@@ -11,8 +11,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from wattwire.model.stored_study import ADDED_KEYS
-
 DOCUMENTS = ("study.json", "plan.json")
 KEY = "frozen"
 """The journal's key: document → digests of the versions that wattwire wrote."""
@@ -33,16 +31,10 @@ def written(digests: Mapping[str, list[str]] | None, name: str, document: Any) -
     return known
 
 
-def is_edited(journal: Mapping[str, Any], name: str, document: Any) -> bool:
+def is_edited(digests: Mapping[str, list[str]] | None, name: str, document: Any) -> bool:
     """Return whether a document differs from all versions that wattwire wrote.
 
-    `journal` contains the values of KEY and "identity". In older campaigns, "identity" contains a
-    digest of the study without its name, and there is no digest of the plan.
+    `digests` are those of the journal. A document without a digest counts as unedited.
     """
-    digests = (journal.get(KEY) or {}).get(name)
-    if digests is not None:
-        return digest(document) not in digests
-    study_digest = (journal.get("identity") or {}).get("study")
-    if name != "study.json" or study_digest is None or not isinstance(document, dict):
-        return False
-    return digest({k: v for k, v in document.items() if k not in ADDED_KEYS}) != study_digest
+    known = (digests or {}).get(name)
+    return known is not None and digest(document) not in known

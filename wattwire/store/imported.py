@@ -16,7 +16,7 @@ from wattwire.model import LazyModule
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.paths import spreadsheet_safe
 from wattwire.model.stored_study import StoredStudy, stored_study
-from wattwire.store.campaign import Campaign, table_with_current_verdicts
+from wattwire.store.campaign import Campaign
 from wattwire.store.files import (
     for_spreadsheets,
     read_json,
@@ -34,7 +34,6 @@ else:
 
 FORMAT_VERSION = 1
 DOCUMENT = "import.json"
-OLD_EXEC_DOCUMENT = "exec.json"
 SET_ASIDE = ("path", "rows", "why")
 
 
@@ -96,7 +95,7 @@ class ImportedCampaign:
 
     def summary(self) -> pl.DataFrame:
         """Return one row per run."""
-        return table_with_current_verdicts(self.path / "summary.parquet")
+        return self._table("summary.parquet")
 
     def provenance(self) -> pl.DataFrame:
         """Return one row per run and response: files, rows_used, rows_left_out, how."""
@@ -113,9 +112,7 @@ class ImportedCampaign:
 
     def remarks(self) -> list[dict[str, Any]]:
         """Return remarks on the data: title, text, rows."""
-        path = self.path / "remarks.json"
-        # Campaigns imported by an earlier version store the remarks as findings.
-        return read_json(path if path.exists() else path.with_name("findings.json"))
+        return read_json(self.path / "remarks.json")
 
     def run(self, run_id: str) -> dict[str, Any]:
         """Return the facts of RUN or RUN-ATTEMPT. Raise UsageError if the run does not exist."""
@@ -142,9 +139,7 @@ class ImportedCampaign:
 
     @cached_property
     def _checks(self) -> list[dict[str, Any]]:
-        checks = read_json(self.path / "checks.json")
-        # Campaigns imported by an earlier version store the match of a check as its verdict.
-        return [{"match": check.get("verdict"), **check} for check in checks]
+        return read_json(self.path / "checks.json")
 
     @cached_property
     def _runs(self) -> dict[str, dict[str, Any]]:
@@ -249,9 +244,4 @@ def open_campaign(path: Path) -> Campaign | ImportedCampaign:
     path = Path(path)
     if (path / DOCUMENT).exists():
         return ImportedCampaign(path)
-    if (path / OLD_EXEC_DOCUMENT).exists() and not (path / "journal.sqlite").exists():
-        raise UsageError(
-            f"{path}: an earlier version of `wattwire exec` wrote this folder, which is not a "
-            "campaign. Its tables are processes.csv and summary.csv; for a page, measure again."
-        )
     return Campaign(path)

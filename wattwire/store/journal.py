@@ -12,13 +12,12 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.paths import is_plain_name
-from wattwire.model.verdict import current_verdict
 
 SCHEMA_VERSION = 1
 _SCHEMA = """
@@ -217,7 +216,7 @@ class Journal:
             rows = self._db.execute(query + order)
         else:
             rows = self._db.execute(query + " WHERE run = ?" + order, (run,))
-        return [self._checked(_attempt(row)) for row in rows]
+        return [self._checked(Attempt(*row)) for row in rows]
 
     def _checked(self, attempt: Attempt) -> Attempt:
         """Return the attempt. Raise UsageError if its folder is outside the campaign."""
@@ -250,11 +249,3 @@ class Journal:
             {"segment": s, "begun_at": b, "machine": json.loads(m), "accepted": json.loads(a)}
             for s, b, m, a in rows
         ]
-
-
-def _attempt(row: tuple[Any, ...]) -> Attempt:
-    """Return an attempt of the table, with an older verdict in its current spelling."""
-    attempt = Attempt(*row)
-    if attempt.verdict is None:
-        return attempt
-    return replace(attempt, verdict=current_verdict(attempt.verdict))

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wattwire.model import LazyModule
 from wattwire.model.hosts.clocks import ONE_CLOCK, NodeClocks
-from wattwire.model.sample_codes import KINDS
 from wattwire.store.files import readable_table, regular, scan_table
 
 if TYPE_CHECKING:
@@ -44,19 +43,9 @@ def together(paths: Sequence[Path]) -> pl.DataFrame | None:
         schema = frame.collect_schema()
         known = frame.select([name for name in COLUMNS if name in schema] + ["file"])
         file = pl.col("file").replace_strict(index_of, return_dtype=pl.Int64)
-        return _with_named_kinds(known, schema).with_columns(file).collect()
+        return known.with_columns(file).collect()
     except (pl.exceptions.PolarsError, OSError):
         return None
-
-
-def _with_named_kinds(frame: pl.LazyFrame, schema: Mapping[str, pl.DataType]) -> pl.LazyFrame:
-    """Return the records with the names of their kinds, which older runs store as numbers."""
-    if "kind" not in schema or schema["kind"] == pl.String:
-        return frame
-    names = dict(enumerate(KINDS))
-    return frame.with_columns(
-        pl.col("kind").replace_strict(names, default=None, return_dtype=pl.String)
-    )
 
 
 class Messages:
@@ -67,7 +56,6 @@ class Messages:
     ) -> None:
         schema = frame.collect_schema()
         self._frame = frame.select([name for name in COLUMNS if name in schema])
-        self._frame = _with_named_kinds(self._frame, schema)
         self._part_records, self._path = part_records, path
         self._clocks = ONE_CLOCK
         # Records that fit into one part are read and counted at once.

@@ -11,12 +11,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from wattwire.model.verdict import current_verdict
 from wattwire.store.files import read_json, read_text
 
 RUN_KEYS = ("attempt", "cells", "levels", "nodes", "outcome", "run")
 DEPLOYMENT_KEYS = ("flows", "hosts", "links", "nodes", "processes")
-"""Keys that every reader needs. Campaigns of all versions of wattwire have them."""
+"""Keys that every reader needs."""
 BATCH_CHARACTERS = 1 << 20
 SHARED_MAX = 256
 """Maximum number of kept values of each key, for campaigns whose runs all differ."""
@@ -67,7 +66,7 @@ class RunDocuments:
             path = folder / "deployment.json"
             if path.exists():
                 document["deployment"] = self._deployment(path)
-            yield _with_current_verdicts(document)
+            yield document
 
     def _without_series(self, text: str) -> tuple[str, Any]:
         """Return the text with null for the list of series, and the list.
@@ -128,13 +127,3 @@ def _accept(document: Any, series: Any) -> bool:
         return False  # the text had another list of this name before
     sampling["series"] = series
     return True
-
-
-def _with_current_verdicts(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document of a run, with older verdicts in their current spelling."""
-    if isinstance(document.get("verdict"), str):
-        document["verdict"] = current_verdict(document["verdict"])
-    for reason in document.get("reasons") or []:
-        if isinstance(reason, dict) and isinstance(reason.get("verdict"), str):
-            reason["verdict"] = current_verdict(reason["verdict"])
-    return document

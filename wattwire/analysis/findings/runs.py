@@ -98,9 +98,7 @@ def _distinct(evidence: Evidence, levels: Mapping[str, Any]) -> dict[str, Any]:
 
 def setting_purposes(evidence: Evidence) -> Mapping[str, Mapping[str, str]]:
     """Return middleware → setting → purpose, from the manifests stored in the campaign."""
-    machine = evidence.reader.machine
-    # Campaigns of an earlier version store the purposes as roles.
-    return machine.get("setting_purposes") or machine.get("setting_roles") or {}
+    return evidence.reader.machine.get("setting_purposes") or {}
 
 
 def settings_with(evidence: Evidence, runs: Sequence[Run], purpose: str) -> list[str]:

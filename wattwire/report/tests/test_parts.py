@@ -162,11 +162,6 @@ def test_a_call_that_timed_out_is_infinite_and_not_counted_twice() -> None:
     assert found.values_us.tolist() == [4.0, math.inf]
 
 
-def test_kinds_may_be_numbers() -> None:
-    found = series_of(records([(1, 1, 0, 1, 0, 4000, 0)]), CALLS, lost=0)
-    assert found.values_us.tolist() == [4.0]
-
-
 def test_a_goal_without_a_result_is_lost_and_feedback_is_no_result() -> None:
     rows = [
         (1, 1, 0, "goal", 0, 100, 0),

@@ -11,9 +11,7 @@ import polars as pl
 import pytest
 
 from wattwire.model.errors import MissingError, UsageError
-from wattwire.rig.builds import digest_of
 from wattwire.store import Campaign
-from wattwire.store.campaign import frame_of
 
 
 @pytest.fixture
@@ -247,36 +245,3 @@ def test_a_study_or_plan_that_was_edited_afterwards_is_named(campaign):
     assert campaign.edited == ("study.json",)
     (campaign.path / "plan.json").write_text('[{"run": "b01-p002"}]')
     assert campaign.edited == ("study.json", "plan.json")
-
-
-def test_a_study_of_an_earlier_version_is_known_by_the_digest_that_resuming_asks_for(campaign):
-    study = {"plan": {"blocks": 3, "duration_s": 1.0}, "factors": {"language": ["cpp", "python"]}}
-    campaign.journal.set("identity", {"study": digest_of(study), "agent build": "x"})
-    campaign.write_json("study.json", {"name": "s", "only": {"said": "x"}, **study})
-    campaign.write_json("plan.json", [])
-    assert campaign.edited == ()
-    campaign.write_json("study.json", {"name": "s", **study, "answers": {"margin": 0.5}})
-    assert campaign.edited == ("study.json",)
-
-
-def test_verdicts_of_a_campaign_measured_before_have_the_words_of_today(tmp_path):
-    campaign = Campaign.create(tmp_path / "c")
-    campaign.journal.write_plan([("b01-p001", 1, 1, "t"), ("b01-p002", 1, 2, "t")])
-    for run, old in (("b01-p001", "ok"), ("b01-p002", "unknown")):
-        finish(campaign, run, old)
-        path = campaign.folder(run) / "run.json"
-        document = {
-            "run": run, "attempt": 1, "cells": {}, "levels": {}, "nodes": [],
-            "outcome": "completed", "verdict": old, "reasons": [{"verdict": old}],
-        }  # fmt: skip
-        path.write_text(json.dumps(document))
-    today = ["valid", "invalid"]
-    assert [attempt.verdict for attempt in campaign.journal.attempts()] == today
-    assert [row["verdict"] for row in campaign.rows()] == today
-    assert [row["used"] for row in campaign.rows()] == [True, False]
-    for run, verdict in zip(("b01-p001", "b01-p002"), today, strict=True):
-        document = campaign.run(run)
-        assert (document["verdict"], document["reasons"][0]["verdict"]) == (verdict, verdict)
-    frame_of([{"run": "a", "verdict": "ok"}]).write_parquet(campaign.path / "summary.parquet")
-    assert campaign.summary()["verdict"].to_list() == ["valid"]
-    campaign.close()
