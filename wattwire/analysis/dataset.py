@@ -31,7 +31,6 @@ from wattwire.model.verdict import OTHER_WAYS
 from wattwire.model.warm_up import SETTLING
 from wattwire.stats.blocked import GROUPED, RANDOM
 from wattwire.store import ImportedCampaign, Messages
-from wattwire.store.rereading import Reread, from_due_time
 
 Value = TypeVar("Value")
 OPEN_LOOP_ONLY = ("rate_hz", "interval_s")
@@ -101,8 +100,6 @@ class Evidence:
     """Validity limits of a rejudged campaign, as typed; "" for the original limits."""
     stopping: dict[str, Any] | None = None
     """Last look of a campaign that stops by width: `after` block, `width`, `reached`, …"""
-    reread: Reread | None = None
-    """Attempts of an earlier version whose latencies were read again; None without any."""
     warm_up: dict[str, Any] | None = None
     """Result of the settling runs, which are not in any frame: `calls`, and each cell's warm-up."""
 
@@ -250,8 +247,7 @@ def _kind_of(level: Any) -> str:
 def gather(reader: CampaignReader) -> Evidence:
     """Read a campaign's plan, summaries and run documents."""
     study, plan = reader.study, list(reader.plan)
-    summary, reread = from_due_time(reader, with_services(reader.summary()))
-    all_attempts = with_derived(_with_levels(summary, plan))
+    all_attempts = with_derived(_with_levels(with_services(reader.summary()), plan))
     all_attempts = all_attempts.filter(pl.col("control").fill_null("") != SETTLING)
     is_control = pl.col("control").fill_null("") != ""
     is_traced = pl.col("control").fill_null("") == TRACED
@@ -282,7 +278,6 @@ def gather(reader: CampaignReader) -> Evidence:
         # Imported campaigns and campaigns executed by other programs have no stopping rule.
         stopping=getattr(reader, "stopping", None),
         warm_up=getattr(reader, "warm_up", None),
-        reread=reread,
     )  # fmt: skip
     runs = one_per_run["run"].to_list()
     evidence.runs.update(zip(runs, reader.documents(runs), strict=True))

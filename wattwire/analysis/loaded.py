@@ -15,7 +15,6 @@ from wattwire.model.derived import with_derived
 from wattwire.model.errors import UsageError
 from wattwire.model.metrics import METRICS, Metric
 from wattwire.store import ImportedCampaign, open_campaign
-from wattwire.store.rereading import from_due_time
 
 
 class CampaignData:
@@ -48,7 +47,7 @@ class CampaignData:
         `units` contains the units. A latency percentile is infinite if it falls among lost messages
         or failed calls. Settling runs, control runs and excluded attempts are included.
         """
-        return with_derived(from_due_time(self._campaign, self._campaign.summary())[0])
+        return with_derived(self._campaign.summary())
 
     @cached_property
     def runs(self) -> pl.DataFrame:

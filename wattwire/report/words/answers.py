@@ -36,14 +36,6 @@ from wattwire.report.words.phrases import Phrase, Phrases, joined
 PHRASES = Phrases(
     "answer",
     {
-        "reread": (
-            "An earlier version measured this campaign: latencies of {runs:plural run} were "
-            "computed again, from the due times of the records."
-        ),
-        "not_reread": (
-            "Latencies of {runs:plural run} start at the send call, because the records are "
-            "missing."
-        ),
         # A single answer with levels, ratio or difference, interval, runs and blocks.
         "ratio": (
             "{level} {verb} {interval:estimate} times the {response} of {baseline} "
@@ -392,22 +384,22 @@ def headline(evidence: Evidence, answers: Answers) -> Phrase:
     The headline has sentences on edits, treatments without comparison and failed calls, and the
     first sentence of the answers.
     """
-    failed, reread = failed_calls.sentence(evidence), _reread(evidence)
+    failed = failed_calls.sentence(evidence)
     # The share of lost messages does not include them, so they precede the answers.
     edited = joined([words.edited_words(evidence.edited), failed_calls.never_sent(evidence)])
     first = first_sentence(evidence, answers)
     if evidence.study.flows:
         # What arrives of each flow precedes; the page has the notes below its title.
         return flow_headline.shortened(
-            joined([edited, flow_headline.arrivals(evidence), first, failed, reread])
+            joined([edited, flow_headline.arrivals(evidence), first, failed])
         )
     if all_ended(evidence):
-        return joined([edited, first, failed, reread])
+        return joined([edited, first, failed])
     responses = question_responses(evidence)
     uncompared = not_compared.headline(evidence, responses)
     cautions = not_compared.cautions(evidence, responses)
     remaining = _at_remaining_levels(evidence, answers)
-    return joined([edited, uncompared, *remaining, first, cautions, failed, reread])
+    return joined([edited, uncompared, *remaining, first, cautions, failed])
 
 
 def _at_remaining_levels(evidence: Evidence, answers: Answers) -> list[Phrase]:
@@ -432,17 +424,6 @@ def _at_remaining_levels(evidence: Evidence, answers: Answers) -> list[Phrase]:
         for row in kept[:LEVELS_NAMED]
         if row.other == kept[0].other
     ]
-
-
-def _reread(evidence: Evidence) -> Phrase:
-    """Return a note on latencies of an earlier version; empty for a campaign of this version."""
-    reread = evidence.reread
-    if reread is None:
-        return Phrase()
-    notes = [PHRASES("reread", runs=reread.reread)] if reread.reread else []
-    if reread.unreadable:
-        notes.append(PHRASES("not_reread", runs=reread.unreadable))
-    return joined(notes)
 
 
 def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
