@@ -17,7 +17,6 @@ import polars as pl
 
 from wattwire.analysis.offloading.emulated import is_emulated, without_times
 from wattwire.model import words
-from wattwire.model.deployment import service_of
 from wattwire.model.derived import (
     FloatArray,
     column,
@@ -247,7 +246,7 @@ def _kind_of(level: Any) -> str:
 def gather(reader: CampaignReader) -> Evidence:
     """Read a campaign's plan, summaries and run documents."""
     study, plan = reader.study, list(reader.plan)
-    all_attempts = with_derived(_with_levels(with_services(reader.summary()), plan))
+    all_attempts = with_derived(_with_levels(reader.summary(), plan))
     all_attempts = all_attempts.filter(pl.col("control").fill_null("") != SETTLING)
     is_control = pl.col("control").fill_null("") != ""
     is_traced = pl.col("control").fill_null("") == TRACED
@@ -472,21 +471,6 @@ def unanswered(frame: pl.DataFrame) -> FloatArray:
     """
     others = (np.nan_to_num(column(frame, name)) for name in ("failed", "undelivered"))
     return column(frame, "lost") + sum(others)
-
-
-def with_services(summary: pl.DataFrame) -> pl.DataFrame:
-    """Merge the columns of a restarted service process into the columns of its service.
-
-    In older campaigns, a service that restarted because its port was taken has separate columns
-    such as memory_kib.broker.try1, which look like columns of a node.
-    """
-    for name in summary.columns:
-        service = service_of(name)
-        if service == name:
-            continue
-        existing = [pl.col(service)] if service in summary.columns else []
-        summary = summary.with_columns(pl.coalesce(*existing, name).alias(service)).drop(name)
-    return summary
 
 
 def by_treatment(evidence: Evidence, frame: pl.DataFrame) -> dict[tuple[str, ...], pl.DataFrame]:

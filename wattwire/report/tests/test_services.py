@@ -10,14 +10,12 @@ from wattwire.run.results.resources import column
 from wattwire.store import Campaign
 
 
-def test_a_broker_that_found_its_port_taken_stays_the_broker(tmp_path):
-    """The first run has the column of a second start attempt, as in earlier versions."""
+def test_a_broker_counts_as_no_node_and_has_its_own_costs(tmp_path):
     shape = Shape(blocks=3, patterns=("topic",), intervals_s=(0.5,), clients=(1,))
     write_campaign(tmp_path / "c", shape)
     plain = gather(Campaign(tmp_path / "c")).usable["memory_kib_per_node"].to_list()
-    for place, path in enumerate(sorted((tmp_path / "c").glob("runs/*/summary.json"))):
-        service = "broker.try2" if place == 0 else "broker"
-        figures = {f"memory_kib.{service}": 9000.0, f"cpu_share.{service}": 0.5}
+    for path in (tmp_path / "c").glob("runs/*/summary.json"):
+        figures = {"memory_kib.broker": 9000.0, "cpu_share.broker": 0.5}
         row_of(path).with_columns(**{k: pl.lit(v) for k, v in figures.items()}).pipe(put_row, path)
     evidence = gather(Campaign(tmp_path / "c"))
     assert evidence.usable["memory_kib_per_node"].to_list() == plain
