@@ -158,7 +158,7 @@ def ratio(
 
     The model has a mean for each treatment and each block. The contrast has the same weight for
     each combination of the `others` levels that has both sides. The error is that of the contrast's
-    own treatments (Welch and Satterthwaite); older pages pool it over all treatments.
+    own treatments (Welch and Satterthwaite), or pooled over all treatments, as in a single block.
     """
     logs = np.log(np.asarray(values))
     names, numbers = list(dict.fromkeys(treatments)), list(dict.fromkeys(blocks))

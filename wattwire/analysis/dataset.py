@@ -117,7 +117,7 @@ class Evidence:
             return int(self.warm_up["calls"])
         if not any(all_levels(entry).get("loop") == "closed" for entry in self.designed):
             return 0
-        # AUTO in a campaign without settling runs means that the campaign predates them.
+        # AUTO is negative. Without a result, the settling runs have not ended.
         return max(0, self.study.plan.warmup_calls)
 
     @property
@@ -348,8 +348,6 @@ def _with_levels(summary: pl.DataFrame, plan: Sequence[Mapping[str, Any]]) -> pl
                 "block": pl.Int64,
             }
         )
-    if "control" not in summary.columns:  # the summary predates control runs
-        summary = summary.with_columns(control=pl.lit(""))
     by_run = {entry["run"]: all_levels(entry) for entry in plan}
     names = dict.fromkeys(name for treatment in by_run.values() for name in treatment)
     missing = [name for name in names if f"factor.{name}" not in summary.columns]
@@ -467,7 +465,7 @@ def planned_levels(evidence: Evidence, factor: str) -> Sequence[Any]:
 def unanswered(frame: pl.DataFrame) -> FloatArray:
     """Return the lost and undelivered messages and failed calls of the whole window, shape (rows,).
 
-    Older campaigns count failed calls as lost.
+    Imported campaigns may have none of the other two counts.
     """
     others = (np.nan_to_num(column(frame, name)) for name in ("failed", "undelivered"))
     return column(frame, "lost") + sum(others)
@@ -556,17 +554,7 @@ def _number(level: Any) -> float | None:
 def window_seconds(evidence: Evidence, frame: pl.DataFrame) -> FloatArray:
     """Return the length (s) of the window to which each run's costs refer, shape (rows,).
 
-    This is the window without the warm-up, or the whole window in older campaigns. Unknown lengths
+    This is the window without the warm-up, or the whole window of imported runs. Unknown lengths
     are NaN.
     """
-    if evidence.imported:
-        return column(frame, "window_s")
-    after_warmup = column(frame, "cost_window_s")
-    if np.isfinite(after_warmup).all() and frame.height:
-        return after_warmup
-    seconds = []
-    for run in frame["run"].to_list():
-        window = evidence.runs[run].get("window") or {}
-        has_times = window.get("end_ns") is not None and window.get("start_ns") is not None
-        seconds.append((window["end_ns"] - window["start_ns"]) / 1e9 if has_times else np.nan)
-    return np.where(np.isfinite(after_warmup), after_warmup, np.array(seconds, dtype=np.float64))
+    return column(frame, "window_s" if evidence.imported else "cost_window_s")

@@ -58,7 +58,7 @@ class Row:
         return sum(values) / len(values) if values else None
 
     def is_bound(self, flag: str) -> bool:
-        """Return whether a metric is a lower bound in a run. The peak of older versions is one."""
+        """Return whether a metric is a lower bound in a run. An unknown peak counts as one."""
         return any(self.figures.get(flag, [1.0] if flag == PEAK_IS_BOUND else []))
 
     def interval(self, figure: str) -> Value:

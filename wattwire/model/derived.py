@@ -1,6 +1,7 @@
 """Compute the derived metrics of runs per message, per node and above the baseline.
 
-The summary contains these metrics. For summaries of earlier versions, they are computed on reading.
+The stored summary contains these metrics. For runs that are not in it yet, and for imported runs,
+they are computed on reading.
 """
 
 from __future__ import annotations
@@ -120,8 +121,7 @@ def flow_suffix(name: str) -> str:
 def without_arrival(frame: pl.DataFrame, suffix: str = "") -> FloatArray:
     """Return the messages and calls after the warm-up without a finite latency, shape (rows,).
 
-    They are lost, failed, undelivered or unsent. Older campaigns count failed calls as lost.
-    `suffix` selects a flow (`flow_suffix`).
+    They are lost, failed, undelivered or unsent. `suffix` selects a flow (`flow_suffix`).
     """
     names = ("failed", "undelivered", "unsent")
     others = (np.nan_to_num(after_warmup(frame, name, suffix)) for name in names)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Catalog
-from wattwire.design import CONTROLS, PlannedRun, make_plan, more_blocks
+from wattwire.design import PlannedRun, make_plan, more_blocks
 from wattwire.hosts.host import Host
 from wattwire.hosts.hosts import LOOPBACK_NETWORK, Hosts, LiveNetwork, here
 from wattwire.model.cores import CORES
@@ -167,7 +167,6 @@ class CampaignRunner:
             )
         study = parse_frozen_study(name, frozen, source)
         self._rig = study.rig
-        study = self._with_recorded_warm_up(study)
         if study.request is not None and any(t.pid for t in study.request.attached):
             raise UsageError(
                 f"{campaign.path}: this campaign attached to a process by its number, which may "
@@ -265,9 +264,7 @@ class CampaignRunner:
         """Return the stored plan, without treatments that could not be run at that time."""
         kept_keys = {row["treatment_key"] for row in self.campaign.plan if row["run"]}
         treatments = [t for t in prepared.treatments if t.key in kept_keys]
-        # A campaign that predates control runs continues without them.
-        controls = any(row.get("control") in CONTROLS for row in self.campaign.plan)
-        plan = make_plan(treatments, replace(study.plan, controls=controls))
+        plan = make_plan(treatments, study.plan)
         repeated_keys = self.campaign.journal.get(AGAIN)
         if repeated_keys is not None:
             plan += more_blocks(plan, [t for t in treatments if t.key in repeated_keys], study.plan)
@@ -279,14 +276,6 @@ class CampaignRunner:
         if repeated_keys is not None:  # The controller may have died between the two writes.
             self.campaign.freeze("plan.json", self._plan_document(plan, prepared))
         return plan
-
-    def _with_recorded_warm_up(self, study: Study) -> Study:
-        """Return the study; without settling runs if the campaign predates them."""
-        if any(row.get("control") == SETTLING for row in self.campaign.plan):
-            return study
-        if study.plan.warmup_calls != AUTO:
-            return study
-        return replace(study, plan=replace(study.plan, warmup_calls=0))
 
     def measure_again(self, keys: Collection[str]) -> None:
         """Add blocks to the plan for the treatments with these keys, as many as the study has."""

@@ -81,8 +81,8 @@ def treatments_of(evidence: Evidence) -> dict[str, Runs]:
 def treatment_key(levels: Mapping[str, Any], without: Sequence[str] = ()) -> str:
     """Return all levels as a JSON text that identifies the treatment.
 
-    The text includes default levels, because older campaigns do not store levels of factors that
-    were introduced later.
+    The text includes default levels, because imported campaigns do not store them, and a campaign
+    does not store `cores` if its study omits the factor.
     """
     complete = {**DEFAULT_LEVELS, CORES: FREE, **levels}
     return json.dumps({k: v for k, v in complete.items() if k not in without}, sort_keys=True)

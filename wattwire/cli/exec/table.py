@@ -523,9 +523,8 @@ def _after_last_total(executed: Executed, rate: float, counted: float) -> Iterat
         for name in ("messages_span_s", "messages_uncounted_s", "messages_totals")
     )
     gap_s = sum(gaps_s) / len(gaps_s)
-    periods_s = [span_s / (count - 1) for span_s, count in zip(spans_s, totals, strict=False)]
-    # Campaigns of older versions lack the number of totals.
-    period_s = sum(periods_s) / len(periods_s) if periods_s else gap_s
+    periods_s = [span_s / (count - 1) for span_s, count in zip(spans_s, totals, strict=True)]
+    period_s = sum(periods_s) / len(periods_s)
     uncounted = rate * min(gap_s, period_s)
     if uncounted < UNCOUNTED_SHARE * counted:
         return

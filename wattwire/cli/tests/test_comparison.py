@@ -77,7 +77,7 @@ class Made:
         self.rows.append(
             {
                 "run": run, "attempt": 1, "block": block + 1, "verdict": self.verdict,
-                "used": self.verdict == "valid", "outcome": self.outcome,
+                "used": self.verdict == "valid", "outcome": self.outcome, "control": "",
                 **{f"factor.{name}": level for name, level in levels.items()},
                 "sent": 100, "expected": 100, "lost": self.lost,
                 "latency_p50_us": latency * DRIFT[block], "cpu_us_per_message": 2.0 * latency,

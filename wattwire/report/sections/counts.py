@@ -138,8 +138,7 @@ def _counts_table(evidence: Evidence) -> Table:
 def sums_check(row: dict[str, Any]) -> str:
     """Return "holds" if received, failed, lost and undelivered sum to the expected deliveries.
 
-    Otherwise, the text gives the difference or "not known". Losses include failed calls in
-    campaigns of versions that did not count them separately.
+    Otherwise, the text gives the difference or "not known".
     """
     tallies = [row.get("received_unique"), row.get("lost"), row.get("expected")]
     if any(tally is None for tally in tallies):

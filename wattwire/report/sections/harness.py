@@ -130,8 +130,7 @@ def slow_for_strangers(machine: Mapping[str, Any]) -> list[Text]:
 def round_trip_costs(machine: Mapping[str, Any]) -> list[Table | Text]:
     """Return the table and text on the round-trip cost of kits by cell.
 
-    The text names cells without a result. The result is empty for older campaigns, which lack these
-    data.
+    The text names cells without a result. The result is empty for campaigns without cells.
     """
     costs = machine.get("harness_costs")
     if not isinstance(costs, Mapping) or not costs:

@@ -392,6 +392,7 @@ def _summary(
         "duplicates": 0,
         "corrupt": 0,
         "foreign": 0,
+        "cost_window_s": window_s,
         "rate_hz_achieved": counts["sent"] / window_s,
         "latency_p50_us": float(np.quantile(latency, 0.5)),
         "latency_p90_us": float(np.quantile(latency, 0.9)),

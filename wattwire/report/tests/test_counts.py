@@ -1,4 +1,4 @@
-"""Tests of the counts of failed calls, which are unknown in older campaigns."""
+"""Tests of the counts of failed calls, which a summary may lack."""
 
 from __future__ import annotations
 

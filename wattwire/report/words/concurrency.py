@@ -2,7 +2,7 @@
 
 Clients continue until the slowest client has made its calls or until their records are full. A much
 faster client ends earlier, so fewer clients than requested are active during the later calls of the
-others. In campaigns of older versions, every client ended after its calls.
+others.
 """
 
 from __future__ import annotations

@@ -74,8 +74,7 @@ def pool_baselines(
         if base_w is None or silent_w is None or window_w is None:
             pooled.append(row)
             continue
-        # Rows of older campaigns do not distinguish the warm-up.
-        seconds = row.get("cost_window_s") or row["window_s"]
+        seconds = row["cost_window_s"]
         standing_j = (silent_w - base_w) * seconds
         message_j = (window_w - silent_w) * seconds
         energy = {

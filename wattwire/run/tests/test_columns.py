@@ -43,7 +43,7 @@ def test_shares_of_all_cores_have_no_unit_and_amounts_of_cores_are_cores():
 
 def row(block, machine_w, silent_w, window_w, run_w, source="fake/energy"):
     return {
-        "block": block, "energy_source": source, "window_s": 10.0, "run_s": 20.0,
+        "block": block, "energy_source": source, "cost_window_s": 10.0, "run_s": 20.0,
         "power_machine_w": machine_w, "power_silent_w": silent_w, "power_window_w": window_w,
         "power_run_w": run_w, "verdict": "valid",
     }  # fmt: skip
