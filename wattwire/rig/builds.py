@@ -179,7 +179,7 @@ class Builder:
 
     def cpu_latency_gap(self) -> str | None:
         """Return the reason that the agent cannot limit the CPUs' wake-up latency, or None."""
-        state = self._agent.hello.get("cpu_latency", {"absent": "the agent is too old"})
+        state = self._agent.hello["cpu_latency"]
         if state["absent"] is None:
             return None
         return (

@@ -12,7 +12,7 @@ from pathlib import Path
 from wattwire.rig.agent import AgentClient
 
 TICK_NS = 10_000_000
-"""The kernel's usual clock tick, for an agent of an earlier version, which does not report it."""
+"""The kernel's usual clock tick."""
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,11 @@ class Load:
 def load_between(before: dict[str, int], after: dict[str, int]) -> Load:
     """Return the load between two replies of an agent to `load`."""
     total_ns = max(1, after["total_ns"] - before["total_ns"])
-    # Agents of an earlier version do not report other processes.
-    demand_ns = after.get("other_demand_ns", 0) - before.get("other_demand_ns", 0)
     return Load(
         busy=(after["busy_ns"] - before["busy_ns"]) / total_ns,
         steal=min(1.0, (after["steal_ns"] - before["steal_ns"]) / total_ns),
-        other_demand=demand_ns / total_ns,
-        steal_step=after.get("tick_ns", TICK_NS) * after["cpus"] / total_ns,
+        other_demand=(after["other_demand_ns"] - before["other_demand_ns"]) / total_ns,
+        steal_step=after["tick_ns"] * after["cpus"] / total_ns,
     )
 
 

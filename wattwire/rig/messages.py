@@ -17,6 +17,7 @@ REPLIES: dict[str, Form] = {
         "pid": int,
         "cgroup": {"rung": str, "lost": [str]},
         "rights": {},
+        "cpu_latency": {"path": str, "absent": (str, NULL)},
         "meters": [{"name": str, "state": str, "quantities": [{"name": str}]}],
     },
     "fingerprint": {"facts": [{"key": str, "value": ANY, "check": str}]},
@@ -37,7 +38,9 @@ REPLIES: dict[str, Form] = {
     "hold_cpu_latency": {"path": str, "us": int},
     "clock": {"triples": [_READING]},
     "clock_listen": {"port": int},
-    "load": dict.fromkeys(("busy_ns", "steal_ns", "total_ns", "cpus"), NUMBER),
+    "load": dict.fromkeys(
+        ("busy_ns", "steal_ns", "total_ns", "cpus", "tick_ns", "other_demand_ns"), NUMBER
+    ),
     "fetch": {"base64": str, "size": int, "sha256": str},
     "clean": {"killed": [int], "removed": [str]},
 }

@@ -33,7 +33,6 @@ from wattwire.model.warm_up import SETTLING, SETTLING_S
 from wattwire.model.words import plural
 from wattwire.rig import CellBuild
 from wattwire.rig.agent import AgentError
-from wattwire.rig.host import TICK_NS
 from wattwire.run import failed_start
 from wattwire.run.certificates import make_certificates
 from wattwire.run.crash import crash_point
@@ -351,7 +350,7 @@ class OneRun:
         records = self.record.hosts
         for name, load in self._request_all("load").items():
             records[name].cpus = int(load["cpus"])
-            records[name].tick_ns = int(load.get("tick_ns", TICK_NS))
+            records[name].tick_ns = int(load["tick_ns"])
         for name, reply in self._request_all("clock", count=3).items():
             records[name].clocks["begin"] = reply["triples"]
         waits: list[Callable[[], object]] = []

@@ -28,13 +28,15 @@ class FakeAgent:
         self.hello = {
             "version": __version__, "build": "a" * 64, "rights": {"root": False},
             "cgroup": self.cgroup, "meters": self.meters,
+            "cpu_latency": {"path": "/dev/x", "absent": "no device"},
         }  # fmt: skip
 
     def request(self, operation, **_):
         if operation == "load":
             times_ns = {"busy_ns": self.looks * 10**9, "total_ns": self.looks * 2 * 10**9}
             self.looks += 1
-            return {**times_ns, "steal_ns": 0, "cpus": 2}
+            counts = {"steal_ns": 0, "other_demand_ns": 0, "tick_ns": 10**7, "cpus": 2}
+            return {**times_ns, **counts}
         if operation == "cpus":
             return {"allowed": [0, 1], "cpus": [{"cpu": cpu, "core": cpu} for cpu in (0, 1)]}
         assert operation == "fingerprint"

@@ -255,10 +255,10 @@ def _right_items(hello: Mapping[str, Any]) -> Iterator[Item]:
 
 
 def _cpu_latency_items(hello: Mapping[str, Any]) -> Iterator[Item]:
-    state = hello.get("cpu_latency")
-    if state is not None and state["absent"] is None:
+    state = hello["cpu_latency"]
+    if state["absent"] is None:
         yield Item("cpu latency", "ok", f"{state['path']} can be written: cpu_latency_us works")
-    elif state is not None:
+    else:
         text = f"treatments with cpu_latency_us are skipped: {state['absent']}"
         yield Item("cpu latency", "note", text)
 

@@ -24,7 +24,7 @@ HANG_S = 60.0
 HELLO = {
     "id": 1, "ok": True, "protocol": 2, "version": "0", "build": "0", "pid": 7, "boot_id": "b",
     "time_namespace": "", "cache": "/c", "cgroup": {"rung": "none", "path": None, "lost": []},
-    "rights": {}, "meters": [],
+    "rights": {}, "meters": [], "cpu_latency": {"path": "/dev/x", "absent": "no device"},
 }  # fmt: skip
 SERVING = f"""
 import json, sys, time

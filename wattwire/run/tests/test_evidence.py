@@ -86,8 +86,9 @@ def test_a_share_of_ticks_is_never_above_one():
 
 
 def test_a_share_of_stolen_time_is_never_above_one():
-    before = {"total_ns": 0, "busy_ns": 0, "steal_ns": 0, "cpus": 1}
-    after = {"total_ns": 100_000_000, "busy_ns": 0, "steal_ns": 110_000_000, "cpus": 1}
+    before = {"total_ns": 0, "busy_ns": 0, "steal_ns": 0, "other_demand_ns": 0}
+    before |= {"tick_ns": 10_000_000, "cpus": 1}
+    after = {**before, "total_ns": 100_000_000, "steal_ns": 110_000_000}
     assert load_between(before, after).steal == 1.0
 
 
