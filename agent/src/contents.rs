@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::cache::hash_file;
 
 /// The list: a line `SIZE MTIME_NS,CTIME_NS SHA256 PATH` for each file, and `- - TARGET PATH` for
-/// each link. A list of an earlier version has no `,CTIME_NS`, so the hashes decide.
+/// each link.
 const LIST: &str = ".wattwire-files";
 /// Interpreters write their caches at the first run, after the build.
 const CACHES: [&str; 1] = ["__pycache__"];
@@ -56,17 +56,9 @@ fn line(status: &fs::Metadata, hash: &str, relative: &str) -> String {
 /// Returns whether all recorded files are unchanged. Files that were added later do not matter.
 ///
 /// A file with the recorded size and times counts as unchanged; otherwise its content decides, and
-/// its new times are recorded. A build of an earlier version has no list, and gets one.
+/// its new times are recorded. A build without its list has changed.
 pub fn is_intact(directory: &Path) -> bool {
-    let text = match fs::read_to_string(directory.join(LIST)) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            // A cache that is not writable stays without a list.
-            let _ = record(directory);
-            return true;
-        }
-        Err(_) => return false,
-    };
+    let Ok(text) = fs::read_to_string(directory.join(LIST)) else { return false };
     let verified: Option<String> = text.lines().map(|line| verified(directory, line)).collect();
     if let Some(lines) = verified.as_ref().filter(|lines| **lines != text) {
         let _ = write(directory, lines);
