@@ -10,7 +10,6 @@ import pytest
 
 from tests.fuzz.conftest import Cases
 from tests.fuzz.mutate import Mutator
-from wattwire.model.deployment import deployment_of_run
 from wattwire.model.records import (
     MESSAGE_RECORD,
     READING_RECORD,
@@ -18,6 +17,7 @@ from wattwire.model.records import (
     read_node_samples,
     read_readings,
 )
+from wattwire.model.tests.deployments import deployment_of_nodes
 from wattwire.run.results.convert import messages_frame, quantities_frame
 
 COUNT = 6
@@ -29,9 +29,7 @@ SERIES = [
 ]  # fmt: skip
 
 
-DEPLOYMENT = deployment_of_run(
-    {"nodes": [{"node": 0, "role": "pong"}, {"node": 2, "role": "ping"}]}
-)
+DEPLOYMENT = deployment_of_nodes([{"node": 0, "role": "pong"}, {"node": 2, "role": "ping"}])
 
 
 def node_file(records: int = COUNT) -> bytes:

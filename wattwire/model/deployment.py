@@ -650,33 +650,8 @@ def _parsed(document: Mapping[str, Any]) -> Deployment:
 
 
 def deployment_of_run(run: Mapping[str, Any]) -> Deployment:
-    """Return the deployment in the document of a run.
-
-    For campaigns without deployment.json, it follows from the nodes and services in run.json. The
-    pattern is then the first one that has all roles of the run.
-    """
-    if "deployment" in run:
-        return _parsed(run["deployment"])
-    entries = run.get("nodes", [])
-    roles = {entry["role"] for entry in entries}
-    patterns = [pattern for pattern in PATTERNS.values() if roles and roles <= {*pattern.roles}]
-    relays = sum(bool(patterns) and e["role"] in patterns[0].path[1:-1] for e in entries)
-    nodes = [
-        Node(
-            entry["node"],
-            entry.get("process", f"{entry['role']}-{entry['node']}"),
-            entry["role"],
-            entry.get("index", 0),
-            patterns[0].hop(entry["role"], entry.get("index", 0), relays) if patterns else 0,
-            entry.get("cell", ""),
-        )
-        for entry in entries
-    ]
-    services = dict.fromkeys(service_of(entry["process"]) for entry in run.get("services", []))
-    processes = [Process(node.process, NODE) for node in nodes]
-    processes += [Process(service, SERVICE) for service in services]
-    flows = flows_of(nodes, patterns[0]) if patterns else ()
-    return Deployment(tuple(processes), tuple(nodes), flows)
+    """Return the deployment in the document of a run. An imported run has no processes."""
+    return _parsed(run["deployment"]) if "deployment" in run else Deployment(())
 
 
 @dataclass(frozen=True)

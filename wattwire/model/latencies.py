@@ -1,7 +1,6 @@
 """Summarize the latencies of a run from its ledger.
 
-The quantiles of the summary, the curves of the page and the re-reading of older campaigns use the
-same rows of `ledger`.
+The quantiles of the summary and the curves of the page use the same rows of `ledger`.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class RunDocuments:
         self._values: dict[str, list[Any]] = {}
 
     def read(self, folders: Sequence[Path]) -> Iterator[dict[str, Any]]:
-        """Yield run.json of each folder with the content of deployment.json, where there is one.
+        """Yield run.json of each folder with the content of deployment.json.
 
         Raise UsageError for a damaged or missing document.
         """
@@ -63,9 +63,7 @@ class RunDocuments:
             else:
                 document = read_json(folder / "run.json", RUN_KEYS)
             self._share(document)
-            path = folder / "deployment.json"
-            if path.exists():
-                document["deployment"] = self._deployment(path)
+            document["deployment"] = self._deployment(folder / "deployment.json")
             yield document
 
     def _without_series(self, text: str) -> tuple[str, Any]:

@@ -11,6 +11,7 @@ from wattwire.analysis.settling import judge, unknown, unsettled
 from wattwire.design import make_plan
 from wattwire.model.errors import UsageError
 from wattwire.model.study import parse_study
+from wattwire.model.tests.deployments import run_of_nodes
 from wattwire.model.treatment import Treatment
 from wattwire.model.warm_up import SETTLING, SETTLING_RUNS
 from wattwire.run.node_specs import warm_up_calls
@@ -62,7 +63,7 @@ class Settled:
         ]  # fmt: skip
 
     def run(self, run: str) -> dict[str, Any]:
-        return {"nodes": [{"node": 0, "role": "server"}, {"node": 1, "role": "client"}]}
+        return run_of_nodes({0: "server", 1: "client"})
 
     def recorded(self, run: str) -> Messages:
         slow = self._slow_calls[str(self._of[run]["variant"])]

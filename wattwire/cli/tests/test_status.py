@@ -7,6 +7,7 @@ import json
 import pytest
 
 from wattwire.cli.main import main
+from wattwire.model.deployment import Deployment
 from wattwire.store import Campaign
 
 STALL = {"code": "stall", "detail": "the machine stalled for 13 ms; allowed: 10 ms"}
@@ -29,6 +30,7 @@ def finish(campaign, run, verdict, outcome="completed", detail="", reasons=()):
         "reasons": list(reasons),
     }  # fmt: skip
     (partial / "run.json").write_text(json.dumps(document))
+    (partial / "deployment.json").write_text(json.dumps(Deployment(()).to_json()))
     summary = {"run": run, "attempt": number, "verdict": verdict, "outcome": outcome}
     (partial / "summary.json").write_text(json.dumps(summary))
     name = campaign.commit(run, number, partial)

@@ -5,7 +5,6 @@ import pytest
 from wattwire.model.deployment import (
     PATTERNS,
     ROLES,
-    SERVICE,
     Deployment,
     Flow,
     Node,
@@ -109,19 +108,9 @@ def test_contradictions_are_rejected_with_their_place(parts, reason):
         Deployment(*parts)
 
 
-def test_a_run_without_a_stored_deployment_gets_it_from_its_nodes_and_services():
-    run = {
-        "nodes": [
-            {"node": 0, "role": "server", "index": 0, "process": "server-0", "cell": "mqtt/go"},
-            {"node": 1, "role": "client", "index": 0, "process": "client-0", "cell": "mqtt/go"},
-        ],
-        "services": [{"process": "broker.try1"}],
-    }
-    deployment = deployment_of_run(run)
-    assert [(flow.sender, flow.result) for flow in deployment.flows] == [(1, "call")]
-    assert deployment.by_process["broker"].kind == SERVICE
-    stored = {**run, "deployment": expanded("topic").to_json()}
-    assert deployment_of_run(stored) == expanded("topic")
+def test_a_run_has_the_stored_deployment_and_an_imported_run_has_no_processes():
+    assert deployment_of_run({"deployment": expanded("topic").to_json()}) == expanded("topic")
+    assert deployment_of_run({"levels": {}}).processes == ()
 
 
 def test_a_restarted_service_keeps_its_name():

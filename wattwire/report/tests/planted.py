@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from wattwire.analysis.dataset import Evidence, gather
+from wattwire.model.deployment import Deployment
 from wattwire.report.tests.synthetic import MACHINE
 from wattwire.store import Campaign
 
@@ -78,5 +79,6 @@ def _write(stored: Campaign, entry: dict[str, Any], latency_us: float) -> None:
     document = {**entry, "attempt": number, "verdict": "valid", "outcome": "completed",
                 "cells": {}, "nodes": []}  # fmt: skip
     (at / "run.json").write_text(json.dumps(document))
+    (at / "deployment.json").write_text(json.dumps(Deployment(()).to_json()))
     folder = stored.commit(entry["run"], number, at)
     stored.journal.finish(entry["run"], number, "valid", "completed", folder, "2024-01-01")

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from wattwire.model.tests.deployments import deployment_of_nodes
 from wattwire.store import Campaign
 from wattwire.store.files import write_table
 
@@ -261,6 +262,7 @@ def _write_run(
     if died:
         document |= {"outcome": "died", "outcome_detail": "client-0: killed by signal 9"}
     (at / "run.json").write_text(json.dumps(document))
+    (at / "deployment.json").write_text(json.dumps(deployment_of_nodes(nodes).to_json()))
     folder = campaign.commit(entry["run"], number, at)
     verdict, outcome = str(document["verdict"]), str(document["outcome"])
     campaign.journal.finish(entry["run"], number, verdict, outcome, folder, WRITTEN_AT)
@@ -451,7 +453,8 @@ def add_attempt(
         campaign.journal.write_plan([(run, summary["block"], summary["position"], "")])
     number = campaign.journal.begin(run, "made-up", WRITTEN_AT)
     at = campaign.open_attempt(run, number)
-    shutil.copy(like / "messages.parquet", at)
+    for name in ("messages.parquet", "deployment.json"):
+        shutil.copy(like / name, at)
     summary["attempt"] = number
     (at / "summary.json").write_text(json.dumps(summary))
     copied = json.loads((like / "run.json").read_text())

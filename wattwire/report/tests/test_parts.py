@@ -16,6 +16,7 @@ from wattwire import stats
 from wattwire.analysis.latency import series_of
 from wattwire.analysis.responses import resolve
 from wattwire.model import words
+from wattwire.model.tests.deployments import run_of_nodes
 from wattwire.report import build_report
 from wattwire.report.parts import Band, Column, Section, Table, shown, with_values, write_csv
 from wattwire.report.sections import published
@@ -112,9 +113,9 @@ def records(rows: list[tuple]) -> Messages:
     return Messages.of(pl.DataFrame(rows, schema=list(names), orient="row"))
 
 
-TOPIC = {"nodes": [{"node": 0, "role": "publisher"}, {"node": 1, "role": "subscriber"}]}
-CALLS = {"nodes": [{"node": 0, "role": "server"}, {"node": 1, "role": "client"}]}
-ACTION = {"nodes": [{"node": 0, "role": "action_server"}, {"node": 1, "role": "action_client"}]}
+TOPIC = run_of_nodes({0: "publisher", 1: "subscriber"})
+CALLS = run_of_nodes({0: "server", 1: "client"})
+ACTION = run_of_nodes({0: "action_server", 1: "action_client"})
 
 
 def test_a_message_without_an_arrival_stands_as_infinite_in_its_place() -> None:

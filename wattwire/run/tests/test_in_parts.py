@@ -10,10 +10,10 @@ import pytest
 
 from wattwire.analysis.latency import series_of
 from wattwire.model import records
-from wattwire.model.deployment import deployment_of_run
 from wattwire.model.latencies import latency_summary
 from wattwire.model.ledger import Drain, deliveries
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_TIMEOUT, FLAG_WARM_UP, UNKNOWN_NS
+from wattwire.model.tests.deployments import deployment_of_nodes, run_of_nodes
 from wattwire.run.results import convert, delivery, node_checks
 from wattwire.run.tests.test_one_latency import PAIRS, flows_of, node, sent_and_received
 from wattwire.store import Messages
@@ -79,7 +79,7 @@ def test_counts_latencies_and_their_order_do_not_depend_on_the_parts(monkeypatch
         sent = delivery.sent_within([frame], flows, (start_ns, None))
         assert delivery.sent_within(cut.parts(), flows, (start_ns, None)) == sent
 
-    document = {"nodes": [{"node": n.node, "role": n.role} for n in nodes]}
+    document = run_of_nodes({n.node: n.role for n in nodes})
     for with_warm_up in (False, True):
         lost = tallied.counts["lost"] + tallied.counts["failed"] + 3
         found = series_of(cut, document, lost, with_warm_up)
@@ -99,7 +99,7 @@ def test_a_publishers_records_in_another_part_still_count_as_its_own(monkeypatch
     rows = [{**base, "node": n, "counter": c} for n in (0, 1) for c in range(3)]
     rows.append({**base, "node": 1, "counter": 99, "flags": FLAG_CORRUPT})
     frame = pl.DataFrame([{**row, "intended_ns": None} for row in rows])
-    run = {"nodes": [{"node": 0, "role": "publisher"}, {"node": 1, "role": "subscriber"}]}
+    run = run_of_nodes({0: "publisher", 1: "subscriber"})
     cut = Messages.of(frame, part_records=1)
     assert len(list(cut.parts())) == 4
     flows = flows_of([node(0, "publisher"), node(1, "subscriber")])
@@ -110,8 +110,7 @@ def test_a_publishers_records_in_another_part_still_count_as_its_own(monkeypatch
 
 def test_what_is_due_at_the_same_time_is_ordered_by_who_sent_it_whatever_its_part(monkeypatch):
     monkeypatch.setattr(parts_of_runs, "COUNTERS_PER_BUCKET", 1)
-    roles = {0: "publisher", 1: "subscriber", 2: "publisher"}
-    run = {"nodes": [{"node": number, "role": role} for number, role in roles.items()]}
+    run = run_of_nodes({0: "publisher", 1: "subscriber", 2: "publisher"})
     base = {"kind": "message", "begin_ns": 1000, "flags": 0}
     rows = [
         {**base, "node": at, "sender": sender, "counter": counter, "end_ns": 1000 + took_ns}
@@ -123,9 +122,7 @@ def test_what_is_due_at_the_same_time_is_ordered_by_who_sent_it_whatever_its_par
         assert found.values_us.tolist() == [0.3, 0.1, 0.2, 0.4]
 
 
-DEPLOYMENT = deployment_of_run(
-    {"nodes": [{"node": 0, "role": "pong"}, {"node": 1, "role": "ping"}]}
-)
+DEPLOYMENT = deployment_of_nodes([{"node": 0, "role": "pong"}, {"node": 1, "role": "ping"}])
 
 
 def sample_file(path, role, node, rows):

@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 
 from wattwire.analysis.latency import series_of
-from wattwire.model.deployment import deployment_of_run
 from wattwire.model.hosts.clocks import ClockRelation, Exchange, clocks_of_run
 from wattwire.model.latencies import LATENCY_QUANTILES, latency_summary
 from wattwire.model.ledger import deliveries
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
+from wattwire.model.tests.deployments import deployment_of_nodes, run_of_nodes
 from wattwire.run.node_specs import RunNode
 from wattwire.run.results import delivery
 from wattwire.run.results.convert import MESSAGE_SCHEMA
@@ -36,7 +36,7 @@ def node(number, role):
 
 def flows_of(nodes):
     """Return the flows that follow from the roles of the nodes."""
-    return deployment_of_run({"nodes": [{"node": n.node, "role": n.role} for n in nodes]}).flows
+    return deployment_of_nodes([{"node": n.node, "role": n.role} for n in nodes]).flows
 
 
 def frame(rows):
@@ -99,7 +99,7 @@ def test_the_summary_and_the_curves_have_the_same_latencies_and_losses(pattern, 
     nodes, messages = sent_and_received(seed, pattern)
     counts = delivery.tallied(Messages.of(messages), flows_of(nodes), LATE_NS).counts
     unanswered = counts["failed"] + counts["lost"]
-    document = {"nodes": [{"node": n.node, "role": n.role} for n in nodes]}
+    document = run_of_nodes({n.node: n.role for n in nodes})
     series = series_of(Messages.of(messages), document, unanswered)
     summary = latency_summary(deliveries(messages, flows_of(nodes)))
     values = np.sort(series.values_us)
@@ -157,7 +157,7 @@ def on_two_hosts(nodes, pattern):
     far = ClockRelation("far", Exchange(0, 1_000 * 10**9, 40_000, 64, "datagrams"))
     hosts = {"local": ClockRelation("near"), "edge": far}
     entries = [{"node": n.node, "role": n.role, "process": f"node-{n.node}"} for n in nodes]
-    deployment = deployment_of_run({"nodes": entries}).to_json()
+    deployment = deployment_of_nodes(entries).to_json()
     deployment["hosts"] = tuple(hosts)
     deployment["processes"][1 if pattern == "topic" else 0]["host"] = "edge"
     stored = {name: {"clock": relation.to_json()} for name, relation in hosts.items()}

@@ -31,6 +31,7 @@ def stored(folder: Path, documents: list[dict[str, Any]], indent: int | None = N
         folders.append(folder / str(number))
         folders[-1].mkdir(parents=True)
         (folders[-1] / "run.json").write_text(json.dumps(each, indent=indent), "utf-8")
+        (folders[-1] / "deployment.json").write_text(json.dumps(DEPLOYMENT), "utf-8")
     return folders
 
 
@@ -44,15 +45,12 @@ def test_documents_are_those_of_their_files(tmp_path, monkeypatch, indent, batch
     documents.append({"note": {"series": None, "own": 'a "series": b'}} | document(5))
     documents.append(document(6, sampling=None))
     folders = stored(tmp_path, documents, indent)
-    (folders[0] / "deployment.json").write_text(json.dumps(DEPLOYMENT), "utf-8")
-    documents[0]["deployment"] = DEPLOYMENT
-    assert list(RunDocuments().read(folders)) == documents
+    expected = [{**document, "deployment": DEPLOYMENT} for document in documents]
+    assert list(RunDocuments().read(folders)) == expected
 
 
 def test_equal_parts_of_documents_are_one_object(tmp_path) -> None:
     folders = stored(tmp_path, [document(number) for number in range(3)])
-    for folder in folders:
-        (folder / "deployment.json").write_text(json.dumps(DEPLOYMENT), "utf-8")
     reader = RunDocuments()
     first, second = reader.read(folders[:2])
     (third,) = reader.read(folders[2:])
@@ -81,3 +79,6 @@ def test_a_damaged_document_is_named_among_sound_ones(tmp_path, text: str, words
     (folders[1] / "run.json").unlink()
     with pytest.raises(UsageError, match="/1/run.json: this file of the campaign is missing"):
         list(RunDocuments().read(folders))
+    (folders[0] / "deployment.json").unlink()
+    with pytest.raises(UsageError, match="/0/deployment.json: this file"):
+        list(RunDocuments().read(folders[:1]))
