@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 else:
     pl = LazyModule("polars")
 
-FORMAT_VERSION = 1
 JOURNAL_FILES = ("journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm")
 PROCESSES_TABLE = "processes"
 """Name of the table of the processes in the process trees of `exec`, per run and in total."""

@@ -288,7 +288,7 @@ def machine_line(machine: Mapping[str, Any]) -> str:
     for host in machine.get("hosts", {}).values():
         facts = {str(fact["key"]): fact.get("value") for fact in host.get("facts", [])}
         items = [str(facts["cpu_name"])] if facts.get("cpu_name") else []
-        cpus = next((facts[key] for key in ("cpus", "cores") if facts.get(key)), None)
+        cpus = facts.get("cpus")
         items += [PHRASES("processor_count", cpus=cpus)] if cpus else []
         memory = next(
             (facts[key] for key in facts if key.startswith("memory") and facts[key]), None

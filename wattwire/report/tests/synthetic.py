@@ -116,7 +116,7 @@ MACHINE: dict[str, Any] = {
         "local": {
             "facts": [
                 {"key": "cpu_name", "value": "Made-up CPU <4>", "unit": "", "check": "equal"},
-                {"key": "cores", "value": 4, "unit": "count", "check": "equal"},
+                {"key": "cpus", "value": 4, "unit": "count", "check": "equal"},
                 {"key": "memory_bytes", "value": 8 << 30, "unit": "bytes", "check": "equal"},
                 {"key": "kernel", "value": "6.1.0", "unit": "", "check": "equal"},
             ],

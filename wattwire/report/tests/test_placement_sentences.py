@@ -86,7 +86,7 @@ def test_the_first_sentence_says_where_the_order_turns(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("allowed", "named"), [([0, 1], False), ([1], True)])
 def test_a_restriction_from_outside_is_named(allowed, named):
     machine = {"hosts": ["local"], "allowed": allowed, "topology": [{"cpu": 0}, {"cpu": 1}]}
-    runs = {"r": {"cores": {"machines": [machine]}}, "older": {}}
+    runs = {"r": {"cores": {"machines": [machine]}}, "imported": {}}
     found = restrictions(SimpleNamespace(runs=runs))
     assert bool(found) == named
     if named:

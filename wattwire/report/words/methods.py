@@ -277,8 +277,7 @@ def _details(facts: Mapping[str, Any]) -> Phrase:
     """Return the processor, memory, system and kernel of a machine, as far as they are known."""
     details = []
     if facts.get("cpu_name"):
-        cpus = facts.get("cpus") or facts.get("cores")
-        name = str(facts["cpu_name"])
+        cpus, name = facts.get("cpus"), str(facts["cpu_name"])
         details.append(PHRASES("logical_cpus", name=name, cpus=cpus) if cpus else name)
     if isinstance(facts.get("memory_total"), int):
         details.append(PHRASES("memory", memory_gib=facts["memory_total"] / GIB))
