@@ -65,7 +65,7 @@ agent:
 	        touch "target/$$static/release/wattwire-agent"; \
 	    fi; \
 	else \
-	    echo "agent: not built, because cargo is not installed; runs need the agent (see README.md)" >&2; \
+	    echo "agent: not built, because cargo is not installed; runs need the agent (see docs/requirements.md)" >&2; \
 	fi
 
 setup: packages-demo

@@ -48,21 +48,16 @@ ENVIRONMENT_KEYS: dict[str, Any] = {
     "host_env": WORDS, "host_files": WORDS, "expected_s": float,
 }  # fmt: skip
 MIDDLEWARE_KEYS: dict[str, Any] = {
-    "title": str, "summary": str, "payload_bytes_max": int, "record_bytes_max": int,
-    "reach": str, "build": BUILD_KEYS, "run": RUN_KEYS,
+    "title": str, "payload_bytes_max": int, "record_bytes_max": int, "reach": str,
+    "build": BUILD_KEYS, "run": RUN_KEYS,
     "patterns": {"*": {"listens": str, "replies_told_by": str, "error_replies": bool}},
     "settings": {"*": SETTING_KEYS},
     "services": {"*": SERVICE_KEYS}, "environment": ENVIRONMENT_KEYS,
 }  # fmt: skip
 NODE_KEYS: dict[str, Any] = {
-    **CELL_KEYS, "language": str, "quarantine": {"*": None}, "wire": str,
-    "imports": str, "remark": str,
+    **CELL_KEYS, "language": str, "wire": str, "imports": str, "remark": str,
     "settings": {"*": {"allowed": list, "because": str}},
     "emulated": {"device": str, "clock_hz": float, "cycles_per_instruction": [float]},
-}  # fmt: skip
-METER_KEYS: dict[str, Any] = {
-    "title": None, "summary": None, "tier": None, "default": None, "quantity": None,
-    "per_network_namespace": bool, "run": None, "info": {"*": None},
 }  # fmt: skip
 KIND_WORDS = {
     bool: "true or false",

@@ -215,11 +215,7 @@ def _unusable_table(evidence: Evidence) -> Table:
 
 
 def _reason(reason: Mapping[str, Any]) -> str:
-    text = f"{reason.get('code', '')}: {reason.get('detail', '')}".strip(": ")
-    evidence = reason.get("evidence")
-    if isinstance(evidence, Mapping):
-        evidence = pairs(evidence)
-    return f"{text} ({evidence})" if evidence else text
+    return f"{reason.get('code', '')}: {reason.get('detail', '')}".strip(": ")
 
 
 def _skipped(evidence: Evidence) -> Table:

@@ -246,7 +246,6 @@ def _write_run(
             {
                 "code": "other_load",
                 "detail": "another process took 40 % <of> a core",
-                "evidence": "other_load_share = 0.41",
             }
         ]
         if unknown

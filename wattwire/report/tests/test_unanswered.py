@@ -38,7 +38,7 @@ def evidence_of(folder, shape=None, exclude_runs_of=None, study=None):
         if document["treatment"]["language"] != exclude_runs_of:
             continue
         codes = ["other_load", "stall"] if document["block"] == 1 else ["other_load"]
-        document["reasons"] = [{"code": c, "detail": c, "evidence": ""} for c in codes]
+        document["reasons"] = [{"code": c, "detail": c} for c in codes]
         (run / "run.json").write_text(json.dumps(document | {"verdict": "invalid"}))
         row = row_of(run / "summary.json")
         row = row.with_columns(verdict=pl.lit("invalid"), used=pl.lit(False))
