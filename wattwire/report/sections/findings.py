@@ -18,8 +18,8 @@ PHRASES = Phrases(
             "Detectors search the valid runs for known causes of unusual latencies. The detector "
             "of 40 ms waits also searches excluded runs and counts them separately. Findings are "
             "exploratory, because no question of the study requests them. A finding is “shown” "
-            "only if the study varied the setting that removes its cause; otherwise it is "
-            "“suspected”."
+            "only if the study varied the setting that removes its cause, or if two independent "
+            "counts agree in each of several runs; otherwise it is “suspected”."
         ),
         "finding": "{finding}: {standing}",
         "other_detectors": "Other detectors: {reasons}",
