@@ -7,7 +7,6 @@ import contextlib
 import shlex
 import sys
 import tempfile
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from wattwire.cli.quantities import share, size_words
 from wattwire.cli.rates_ahead import link_cautions, rate_lines
 from wattwire.cli.screen import duration_words
 from wattwire.cli.verbs import add_verb
+from wattwire.cli.wrap import wrapped
 from wattwire.design import CONTROLS, PROCESSES_MANY, PlannedRun, cautions, make_plan, piloted
 from wattwire.hosts.hosts import here
 from wattwire.model.cores import CORES, FREE, Machine
@@ -117,8 +117,7 @@ def plan(options: argparse.Namespace) -> int:
     runs = make_plan(kept, study.plan)
     expected = expectations(kept, prepared.cells, host.cores())
     estimate = forecast(study, runs, expected)
-    for line in _headline(study, len(kept), runs, estimate, builds):
-        print(line)
+    print(wrapped(_headline(study, len(kept), runs, estimate, builds), WIDTH, hanging=""))
     if prepared.unselected:
         _say(f"part of the design: --only {options.only} skips "
              f"{plural(prepared.unselected, 'other treatment')}")  # fmt: skip
@@ -191,7 +190,7 @@ def _headline(
     runs: Sequence[PlannedRun],
     estimate: Forecast,
     builds: Mapping[str, float],
-) -> list[str]:
+) -> str:
     control = sum(run.control in CONTROLS for run in runs) // study.plan.blocks
     traced = treatments * study.plan.syscall_runs
     extra_runs = f" + {plural(traced, 'run')} for system calls" if traced else ""
@@ -200,13 +199,11 @@ def _headline(
     controls = f" and {plural(control, 'control run')}" if control else ""
     build_time = duration_words(sum(builds.values()))
     build_part = f", after {plural(len(builds), 'build')} in about {build_time}" if builds else ""
-    return textwrap.wrap(
+    return (
         f"{study.heading}: {plural(treatments, 'treatment')}{controls} × "
         f"{plural(study.plan.blocks, 'block')}{extra_runs} = "
         f"{plural(len(runs), 'run')}, about {duration_words(estimate.seconds)} "
-        f"(estimate: {estimate.run_seconds:.1f} s per run){build_part}.",
-        WIDTH,
-        break_on_hyphens=False,
+        f"(estimate: {estimate.run_seconds:.1f} s per run){build_part}."
     )
 
 
@@ -235,10 +232,7 @@ def _warm_up_lines(study: Study, treatments: Sequence[Treatment]) -> list[str]:
 
 
 def _say(text: str) -> None:
-    for line in textwrap.wrap(
-        text, WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
-    ):
-        print(line)
+    print(wrapped(text, WIDTH, "  ", "  "))
 
 
 def memory_lines(records_bytes: int, machine_bytes: int) -> list[str]:
@@ -432,7 +426,7 @@ def confirm_long(
         raise UsageError(
             f"{text} There is no terminal to ask for confirmation: add --yes to run it."
         )
-    print("\n".join(textwrap.wrap(text, WIDTH, break_on_hyphens=False)))
+    print(wrapped(text, WIDTH, hanging=""))
     answer = input("Run it? [y/N] ")  # waits: the answer of the user
     if answer.strip().lower() not in {"y", "yes"}:
         raise UsageError("nothing was run, because you answered no")
