@@ -1,15 +1,15 @@
-"""Build report/analysis.json, a JSON document with all results of a campaign.
+"""Compute the document of a campaign: all its results, which page and terminal print.
 
-Its schema is `analysis.schema.json` in this folder. VERSION increases when a key is removed or
-changes its meaning, but not when a key is added.
+report/analysis.json stores it. The schema is `analysis.schema.json` in this folder. VERSION
+increases when a key is removed or changes its meaning, but not when a key is added.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -22,19 +22,42 @@ from wattwire.analysis.carried import too_few
 from wattwire.analysis.controls import PAIRS_MIN, control_pairs, question_responses
 from wattwire.analysis.dataset import Evidence, all_levels, by_treatment
 from wattwire.analysis.interactions import Change, by_level, changes
-from wattwire.analysis.limits import Checked, check_limits
 from wattwire.analysis.publication.claims import Comparison, DecidedClaim, decide_claims
 from wattwire.analysis.responses import Response, measured
+from wattwire.analysis.topics import topics
 from wattwire.analysis.validity import entry, notices
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, column
 
+Result = TypeVar("Result")
 VERSION = 2
 CONTROLS = {"identical_labels": ("b", "a"), "sampling": ("a", "unsampled")}
 
 
-def document(evidence: Evidence, answers: Answers) -> dict[str, Any]:
-    """Return the document as JSON values. Missing numbers are null."""
+@dataclass(frozen=True)
+class Document:
+    """All results of a campaign. `results` are those of the topics, by the name of their folder.
+
+    `values` is the content of analysis.json; missing numbers are null.
+    """
+
+    results: Mapping[str, Any]
+    values: dict[str, Any]
+
+    def result(self, kind: type[Result]) -> Result:
+        """Return the result of the topic that computes this type."""
+        return next(result for result in self.results.values() if isinstance(result, kind))
+
+
+def document(evidence: Evidence, answers: Answers) -> Document:
+    """Compute each topic once, and return all results."""
+    results = {name: topic.compute(evidence) for name, topic in topics().items()}
+    stored = {name: topic.stored(results[name]) for name, topic in topics().items()}
+    return Document(results, {**_other_values(evidence, answers), **stored})
+
+
+def _other_values(evidence: Evidence, answers: Answers) -> dict[str, Any]:
+    """Return the results that belong to no topic as JSON values."""
     return {
         "version": VERSION,
         "study": evidence.study.name,
@@ -52,7 +75,6 @@ def document(evidence: Evidence, answers: Answers) -> dict[str, Any]:
         "treatments": list(_treatments(evidence, answers)),
         "controls": list(_controls(evidence)),
         "best_alternatives": [_choice(choice) for choice in choices(evidence, answers)],
-        "limits": [_limit(check) for check in check_limits(evidence)],
         "claims": [_claim(item) for item in decide_claims(evidence, answers).items],
         "validity_notices": [entry(notice) for notice in notices(evidence)],
         "warm_up": evidence.warm_up,
@@ -230,27 +252,6 @@ def _choice(choice: Choice) -> dict[str, Any]:
     }
 
 
-def _limit(check: Checked) -> dict[str, Any]:
-    """Return the check of one limit at one treatment.
-
-    `verdict` is holds, broken or cannot tell.
-    """
-    interval = check.estimate if isinstance(check.estimate, stats.Interval) else None
-    value = check.estimate if isinstance(check.estimate, float) else None
-    return {
-        "response": check.limit.response,
-        "max": check.limit.max,
-        "min": check.limit.min,
-        "treatment": check.treatment,
-        "verdict": check.verdict,
-        "runs": check.runs,
-        "estimate": _number(interval.estimate) if interval else _number_or_none(value),
-        "low": _number(interval.low) if interval else None,
-        "high": _number(interval.high) if interval else None,
-        "reason": "" if interval or value is not None else str(check.estimate),
-    }
-
-
 def _claim(item: DecidedClaim) -> dict[str, Any]:
     """Return a claim of the publication with the ratios that decide it.
 
@@ -287,10 +288,6 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
         "decision": comparison.decision,
         "reason": "" if interval else str(result),
     }
-
-
-def _number_or_none(value: float | None) -> float | None:
-    return None if value is None else _number(value)
 
 
 def _number(value: float) -> float | None:

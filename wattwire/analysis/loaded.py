@@ -102,7 +102,7 @@ class CampaignData:
         It is computed from the same numbers as the report. docs/python.md documents the keys.
         """
         evidence = gather(self._campaign)
-        return document(evidence, answer_all(evidence))
+        return document(evidence, answer_all(evidence)).values
 
     def _measured(self, table_name: str) -> Any:
         if isinstance(self._campaign, ImportedCampaign):

@@ -11,22 +11,21 @@ from wattwire.cli.verbs import compare
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_CANNOT_TELL, EXIT_OK, UsageError
 from wattwire.model.variants import FACTOR
-from wattwire.store import Campaign, ImportedCampaign
+from wattwire.store import Campaign
 
 if TYPE_CHECKING:
     from wattwire.analysis.comparing import Judged
-    from wattwire.analysis.limits import Checked
+    from wattwire.analysis.topics.limits.numbers import Limits
 
-Found = tuple["Judged | None", "list[Checked]", bool]
+Found = tuple["Judged | None", "Limits", bool]
 """The comparison, the limits, and whether variants could not be compared."""
 
 
-def of(campaign: Campaign) -> Found:
-    """Return the comparison of the campaign's variants, and the study's limits.
+def of(campaign: Campaign, limits: Limits) -> Found:
+    """Return the comparison of the campaign's variants, and the results of the study's limits.
 
     The comparison is None for a campaign without variants, or if `--only` selected one variant.
     """
-    limits = compare.limits_of(campaign)
     if not _has_variants(campaign):
         return None, limits, False
     planned = {run["treatment"][FACTOR] for run in campaign.plan}
@@ -64,7 +63,7 @@ def hand_out(outcome: Found, options: argparse.Namespace) -> int:
     comparison and no limit.
     """
     judged, limits, is_incomparable = outcome
-    if judged is None and not limits:
+    if judged is None and not limits.checks:
         for name in ("markdown", "junit"):
             if getattr(options, name):
                 text = (
@@ -90,18 +89,16 @@ def without_verdict(lines: Sequence[str], outcome: Found) -> list[str]:
     return [text for line in lines if (text := line.replace(first_line(judged), "").strip())]
 
 
-def of_limits(campaign: Campaign | ImportedCampaign) -> int:
+def of_limits(limits: Limits) -> int:
     """Print the verdicts on the study's limits, and return the exit code."""
-    limits = compare.limits_of(campaign)
-    if not limits:
+    if not limits.checks:
         return EXIT_OK
-    from wattwire.analysis.limits import any_broken, any_unclear  # noqa: PLC0415
-    from wattwire.report.words.limits import in_short  # noqa: PLC0415
+    from wattwire.report.topic_page import Sentences  # noqa: PLC0415
 
-    print(wrapped(in_short(limits), columns(sys.stdout)))
-    if any_broken(limits):
+    print(wrapped(Sentences("limits").summary(limits), columns(sys.stdout)))
+    if limits.broken:
         return EXIT_BAD_RESULT
-    return EXIT_CANNOT_TELL if any_unclear(limits) else EXIT_OK
+    return EXIT_CANNOT_TELL if limits.unclear else EXIT_OK
 
 
 def _has_variants(campaign: Campaign) -> bool:

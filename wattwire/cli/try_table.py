@@ -186,7 +186,7 @@ def compare(campaign: Campaign) -> Comparison:
         frame["block"].n_unique() if frame.height else 0,
         answers.family if evidence.usable.height else answers.family_of_all,
         rates.delivered_title(evidence),
-        tuple(answer_table.lines(document(evidence, answers), WIDTH)),
+        tuple(answer_table.lines(document(evidence, answers).values, WIDTH)),
         tuple(_notes(evidence)),
     )
 

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import CampaignReader, Evidence, gather
-from wattwire.analysis.document import document
+from wattwire.analysis.document import Document, document
 from wattwire.analysis.latency import all_series
 from wattwire.model.errors import UsageError
 from wattwire.report import findings
@@ -37,7 +37,12 @@ TITLE_MAX = 400
 
 
 def build_report(campaign: Path | CampaignReader, printed: bool = False) -> Path:
-    """Write the report of a campaign and return the path of its page.
+    """Write the report of a campaign and return the path of its page, as `write_report` does."""
+    return write_report(campaign, printed)[0]
+
+
+def write_report(campaign: Path | CampaignReader, printed: bool = False) -> tuple[Path, Document]:
+    """Write the report of a campaign and return the path of its page, and the results on it.
 
     `campaign` is a folder or an open reader. The new report replaces an older report. It consists
     of these files in the campaign's folder:
@@ -65,9 +70,9 @@ def build_report(campaign: Path | CampaignReader, printed: bool = False) -> Path
     with drawing_of(figures) as drawer, threadpool_limits(1, user_api="blas"):
         evidence = gather(campaign)
         answers = answer_all(evidence)
-        numbers = document(evidence, answers)
+        results = document(evidence, answers)
         series = all_series(evidence)
-        data = PageData(evidence, answers, numbers, series, findings.look(evidence, series))
+        data = PageData(evidence, answers, results, series, findings.look(evidence, series))
         parts = [part for part in page_parts() if part.applies(evidence)]
         sections, thinner = [], Thinner()
         for built in _sections(parts, data):
@@ -82,7 +87,7 @@ def build_report(campaign: Path | CampaignReader, printed: bool = False) -> Path
         answer = [text for text in (*answer, *unanswered.questions(evidence, answers)) if text]
         (folder / "answer.txt").write_text("".join(f"{line}\n" for line in answer), "utf-8")
         (folder / "validity.txt").write_text("".join(f"{line}\n" for line in notices), "utf-8")
-        text = json.dumps(numbers, indent=1, allow_nan=False)
+        text = json.dumps(results.values, indent=1, allow_nan=False)
         (folder / "analysis.json").write_text(f"{text}\n", "utf-8")
         page = folder / "index.html"
         page.write_text(
@@ -91,7 +96,7 @@ def build_report(campaign: Path | CampaignReader, printed: bool = False) -> Path
             ),
             "utf-8",
         )
-    return page
+    return page, results
 
 
 def bounded(section: Section, thinner: Thinner) -> Section:

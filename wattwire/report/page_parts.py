@@ -1,7 +1,8 @@
 """Collect the sections of the page with their places, conditions and functions.
 
-The page has no list of its sections. `page_parts` collects the PART of every module in `sections/`,
-sorted by place. Adding or removing a section changes only its own files.
+The page has no list of its sections. `page_parts` collects the PART of every module in `sections/`
+and the topics of `analysis/topics/`, sorted by place. Adding or removing a section changes only its
+own files.
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ import pkgutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
 
 from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.document import Document
 from wattwire.analysis.latency import Series
 from wattwire.analysis.publication.claims import DecidedClaims, decide_claims
+from wattwire.analysis.topics import topics
 from wattwire.report import sections
 from wattwire.report.findings import Findings
 from wattwire.report.parts import Section
+from wattwire.report.topic_page import TopicPage, topic_page
 
 TITLE = 0
 """Position of the title's sentences. Lines with other positions follow below the title."""
@@ -27,11 +30,11 @@ TITLE = 0
 
 @dataclass(frozen=True)
 class PageData:
-    """Input of all sections. `document` is the content of analysis.json."""
+    """Input of all sections."""
 
     evidence: Evidence
     answers: Answers
-    document: Mapping[str, Any]
+    document: Document
     series: Mapping[str, Series]
     findings: Findings
 
@@ -39,6 +42,11 @@ class PageData:
     def claims(self) -> DecidedClaims:
         """The decided claims, for their section and for the lines at the top of the page."""
         return decide_claims(self.evidence, self.answers)
+
+    @cached_property
+    def topics(self) -> dict[str, TopicPage]:
+        """What each topic prints on the page."""
+        return {name: topic_page(name, result) for name, result in self.document.results.items()}
 
 
 @dataclass(frozen=True)
@@ -80,17 +88,26 @@ class PagePart:
 
 @cache
 def page_parts() -> tuple[PagePart, ...]:
-    """Return the PART of every module in `sections/`, sorted by place.
+    """Return the PART of every module in `sections/` and of every topic, sorted by place.
 
     Raises ValueError if two parts have the same place.
     """
-    by_place: dict[int, tuple[str, PagePart]] = {}
-    for module in pkgutil.iter_modules(sections.__path__):
-        if module.ispkg:  # the package of tests
-            continue
-        part: PagePart = importlib.import_module(f"{sections.__name__}.{module.name}").PART
-        if part.place in by_place:
-            other = by_place[part.place][0]
-            raise ValueError(f"sections {other} and {module.name}: both have place {part.place}")
-        by_place[part.place] = (module.name, part)
-    return tuple(part for _, (_, part) in sorted(by_place.items()))
+    parts: dict[str, PagePart] = {
+        module.name: importlib.import_module(f"{sections.__name__}.{module.name}").PART
+        for module in pkgutil.iter_modules(sections.__path__)
+    }
+    parts |= {name: _topic_part(name, topic.place) for name, topic in topics().items()}
+    by_place: dict[int, str] = {}
+    for name, part in parts.items():
+        other = by_place.setdefault(part.place, name)
+        if other != name:
+            raise ValueError(f"sections {other} and {name}: both have place {part.place}")
+    return tuple(parts[name] for _, name in sorted(by_place.items()))
+
+
+def _topic_part(name: str, place: int) -> PagePart:
+    return PagePart(
+        place,
+        lambda data: [data.topics[name].section],
+        lambda data: [HeadLine(at, text, page_only=True) for at, text in data.topics[name].lines],
+    )

@@ -25,10 +25,15 @@ KINDS = ("text", "measured", "estimate", "bound", "published")
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph. `tone` is "", "lead", "note" or "warning"."""
+    """A paragraph. `tone` is "", "lead", "note" or "warning".
+
+    `key` and `value` are what the paragraph states, without its words.
+    """
 
     words: str
     tone: str = ""
+    key: str = ""
+    value: str = ""
     shape: ClassVar[str] = "text"
 
 

@@ -14,7 +14,7 @@ from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.controls import noise
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.document import document
-from wattwire.analysis.limits import BROKEN, UNCLEAR, check_limits
+from wattwire.analysis.topics.limits.numbers import BROKEN, UNCLEAR, limits
 from wattwire.model.quantiles import share_of
 from wattwire.report.tests.synthetic import Shape, put_row, row_of, write_campaign
 from wattwire.report.words.answers import headline
@@ -70,9 +70,10 @@ def test_answers_limits_and_medians_leave_it_out_and_say_why(evidence: Evidence)
     p50, p90, p99 = (item.result for item in answers.items)
     assert isinstance(p50, stats.Ratio) and isinstance(p90, stats.Ratio)
     assert "there are only 200 messages in a run, and at least 1\u202f000 are needed" in str(p99)
-    assert [one.verdict for one in check_limits(evidence)][-2:] == [UNCLEAR, UNCLEAR]
-    assert "there are only 200 messages in a run" in str(check_limits(evidence)[-1].estimate)
-    for treatment in document(evidence, answers)["treatments"]:
+    checks = limits(evidence).checks
+    assert [check.verdict for check in checks][-2:] == [UNCLEAR, UNCLEAR]
+    assert "there are only 200 messages in a run" in str(checks[-1].value)
+    for treatment in document(evidence, answers).values["treatments"]:
         assert treatment["medians"]["latency_p99_us"] is None
         assert treatment["medians"]["latency_p90_us"] > 0
     assert "No 99th percentile of latency: there are only 200 messages in a run" in headline(
@@ -98,9 +99,9 @@ def test_a_total_loss_breaks_a_limit_on_p99(tmp_path: Any) -> None:
     for path in folder.glob("runs/*/summary.json"):
         lost = pl.lit(None, pl.Float64).alias("latency_p99_us")
         row_of(path).with_columns(lost).pipe(put_row, path)
-    checked = check_limits(gather(Campaign(folder)))
-    assert {one.verdict for one in checked} == {BROKEN}, checked
-    assert {one.runs for one in checked} == {4}
+    checks = limits(gather(Campaign(folder))).checks
+    assert {check.verdict for check in checks} == {BROKEN}, checks
+    assert {check.runs for check in checks} == {4}
 
 
 def test_control_runs_with_few_messages_say_nothing_of_p99(tmp_path: Any) -> None:

@@ -17,7 +17,7 @@ from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.controls import noise
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.interactions import by_level
-from wattwire.analysis.limits import check_limits
+from wattwire.analysis.topics.limits.numbers import limits
 from wattwire.report.tests.synthetic import Shape, write_campaign
 from wattwire.report.tests.test_comparing import of_variants
 from wattwire.store import Campaign
@@ -41,10 +41,10 @@ def test_every_interval_after_a_stop_by_width_has_the_higher_level(tmp_path: Pat
     for evidence in (fixed, stopped(fixed)):
         answers = answer_all(evidence)
         (row, *_) = [r for r in by_level(evidence, answers) if isinstance(r.result, NUMBER)]
-        (check, *others) = check_limits(evidence)
-        assert isinstance(check.estimate, stats.Interval)
+        (check, *others) = limits(evidence).checks
+        assert isinstance(check.value, stats.Interval)
         cases = 1 + len(others)
-        in_limit = 1.0 - (1.0 - check.estimate.level) * cases
+        in_limit = 1.0 - (1.0 - check.value.level) * cases
         levels.append((row.result.interval.level, in_limit, noise(evidence)["cpu_us_per_message"]))
     (at_level, in_limit, floor), (at_level_stopped, in_limit_stopped, floor_stopped) = levels
     assert (at_level, at_level_stopped) == (0.95, 0.96)

@@ -45,7 +45,7 @@ def test_the_file_beside_the_page_keeps_the_schema(tmp_path, schema, shape):
 def test_notices_on_validity_limits_keep_the_schema(tmp_path, schema, limits, kinds):
     campaign = Campaign(write_campaign(tmp_path / "c", Shape(unknown_runs=(1, 2))))
     evidence = gather(Rejudged(campaign, limits, "look, other_load_max"))
-    found = json.loads(json.dumps(document(evidence, answer_all(evidence))))
+    found = json.loads(json.dumps(document(evidence, answer_all(evidence)).values))
     assert [error.message for error in schema.iter_errors(found)] == []
     assert [notice["kind"] for notice in found["validity_notices"]] == kinds
 
@@ -53,7 +53,7 @@ def test_notices_on_validity_limits_keep_the_schema(tmp_path, schema, limits, ki
 def test_contrasts_are_those_of_the_answers_with_their_outcome(tmp_path):
     evidence = gather(Campaign(write_campaign(tmp_path / "c", Shape())))
     answers = answer_all(evidence)
-    contrasts = document(evidence, answers)["contrasts"]
+    contrasts = document(evidence, answers).values["contrasts"]
     for answer, contrast in zip(answers.items, contrasts, strict=True):
         assert (contrast["response"], contrast["level"]) == (answer.response.column, answer.level)
         if contrast["kind"] == "none":
@@ -66,6 +66,6 @@ def test_contrasts_are_those_of_the_answers_with_their_outcome(tmp_path):
 
 def test_treatments_hold_every_valid_run_once(tmp_path):
     evidence = gather(Campaign(write_campaign(tmp_path / "c", Shape())))
-    found = document(evidence, answer_all(evidence))
+    found = document(evidence, answer_all(evidence)).values
     assert sum(one["runs"] for one in found["treatments"]) == found["runs"]["valid"]
     assert found["runs"]["valid"] == evidence.usable.height

@@ -64,7 +64,7 @@ def test_a_planted_change_is_named_on_the_page_in_the_terminal_and_the_document(
     of_language = next(one for one in found if one.answer.factor == "language")
     alone, two = (interval.estimate for _, interval in of_language.levels)
     assert two / alone == pytest.approx(PLANTED, rel=0.15)
-    numbers = document(evidence, answers)
+    numbers = document(evidence, answers).values
     assert [one["other"] for one in numbers["changes"]] == [one.other for one in found]
     sentences = phrases_in(section(evidence, answers), "changes.depends")
     of_clients = next(one for one in sentences if one.values["other"] == "clients")
@@ -101,7 +101,7 @@ def test_no_conclusion_holds_over_levels_of_a_factor_of_another_question_that_di
     answers = answer_all(evidence)
     (answer,) = answers.items
     assert answers.outcome(answer) == outcome
-    entry = document(evidence, answers)["contrasts"][0]
+    entry = document(evidence, answers).values["contrasts"][0]
     assert entry["outcome"] == outcome
     named = phrases_in(headline(evidence, answers), "answer.depends")
     assert [phrase.values["other"] for phrase in named] == (

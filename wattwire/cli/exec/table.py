@@ -122,8 +122,10 @@ def execute(options: argparse.Namespace) -> int:
         if all(table.summary.is_empty() for table in tables):
             print(f"wattwire: no repeat has values. Data: {folder}", file=sys.stderr)
             return EXIT_INTERRUPTED if interrupted else EXIT_NOTHING_USABLE
-        page = None if options.no_report else write_report(campaign)
-        outcome = exit_status.of(campaign) if options.variants else None
+        page = None if options.no_report else write_report(campaign)[0]
+        outcome = None
+        if options.variants:
+            outcome = exit_status.of(campaign, compare.limits_of(campaign))
     finally:
         campaign.close()
     _print(tables, folder, page, options)

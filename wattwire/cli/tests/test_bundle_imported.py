@@ -63,11 +63,6 @@ def test_names_in_lists_of_files_are_taken_out(tmp_path, monkeypatch):
 def test_report_says_which_limits_are_broken_by_its_exit_code(tmp_path, monkeypatch, capsys):
     limit = {"response": "power_w", "max": 5.5}
     imported(tmp_path, monkeypatch, limit)
-    (tmp_path / "c" / "answer.txt").write_text("An answer.")
-    (tmp_path / "c" / "analysis.json").write_text('{"contrasts": []}')
-    monkeypatch.setattr(
-        "wattwire.cli.verbs.report.write_report", lambda c, printed: c.path / "page"
-    )
     assert main(["report", "c"]) == 1
     assert "1 of 2 limits broken: power_w at most 5.50" in capsys.readouterr().out
     (tmp_path / "c/study.json").write_text(

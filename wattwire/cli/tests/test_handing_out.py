@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from wattwire.analysis.topics.limits.numbers import Limits
 from wattwire.cli import exit_status
 from wattwire.cli.main import main
 from wattwire.cli.verbs import compare
@@ -60,7 +61,7 @@ def test_the_answer_is_printed_though_its_file_cannot_be_written_any_more(tmp_pa
 
     found = compare_variants(of_variants(tmp_path / "c", base=SLOW), Wanted())
     with pytest.raises(OSError):
-        compare.hand_out(found, [], outputs(junit=str(tmp_path / "gone" / "x.xml")))
+        compare.hand_out(found, Limits(), outputs(junit=str(tmp_path / "gone" / "x.xml")))
     assert "swift is not worse than python" in capsys.readouterr().out
 
 
@@ -68,16 +69,18 @@ def test_a_run_of_one_variant_compares_nothing_and_states_it(tmp_path, capsys):
     campaign = of_variants(tmp_path / "c")
     rows = [{**run, "treatment": {**run["treatment"], "variant": "head"}} for run in campaign.plan]
     (campaign.path / "plan.json").write_text(json.dumps(rows))
-    assert exit_status.of(campaign) == (None, [], True)
+    assert exit_status.of(campaign, Limits()) == (None, Limits(), True)
     assert "(head)" in capsys.readouterr().err
-    assert exit_status.hand_out((None, [], False), outputs()) == 0
+    assert exit_status.hand_out((None, Limits(), False), outputs()) == 0
     unset = outputs(cannot_tell=None)
-    assert exit_status.hand_out((None, [], True), unset) == EXIT_CANNOT_TELL
-    assert exit_status.hand_out((None, [], True), outputs(cannot_tell="pass")) == 0
-    assert exit_status.hand_out((None, [], True), outputs(cannot_tell=None, junit="x.xml")) == 5
+    assert exit_status.hand_out((None, Limits(), True), unset) == EXIT_CANNOT_TELL
+    assert exit_status.hand_out((None, Limits(), True), outputs(cannot_tell="pass")) == 0
+    assert (
+        exit_status.hand_out((None, Limits(), True), outputs(cannot_tell=None, junit="x.xml")) == 5
+    )
     assert "--junit: no variants were compared" in capsys.readouterr().err
     with pytest.raises(UsageError, match="--junit: no variants were compared"):
-        exit_status.hand_out((None, [], False), outputs(junit="x.xml"))
+        exit_status.hand_out((None, Limits(), False), outputs(junit="x.xml"))
 
 
 def test_a_report_prints_the_answer_of_its_page(tmp_path, monkeypatch, capsys):
@@ -97,17 +100,17 @@ def test_a_report_prints_the_answer_of_its_page(tmp_path, monkeypatch, capsys):
 
 def test_a_run_without_a_page_has_the_same_answer(tmp_path):
     made = of_variants(tmp_path / "c")
-    page = reporting.write_report(made)
-    lines, numbers = campaigns._answered(made)  # noqa: SLF001
+    page, document = reporting.write_report(made)
+    lines, same = campaigns._answered(made)  # noqa: SLF001
     assert lines[0] and lines[0] in reporting.answer_of(page)[0]
-    assert numbers["contrasts"] == reporting.numbers_of(page)["contrasts"]
+    assert same.values == document.values
 
 
 def test_the_verdict_on_variants_is_the_pages_and_is_printed_once(tmp_path):
     made = of_variants(tmp_path / "c")
     lines, _ = campaigns._answered(made)  # noqa: SLF001
-    outcome = exit_status.of(made)
+    outcome = exit_status.of(made, Limits())
     verdict = compare_words.first_line(outcome[0])
     assert verdict in lines[0]
     assert verdict not in " ".join(exit_status.without_verdict(lines, outcome))
-    assert exit_status.without_verdict(lines, (None, [], False)) == list(lines)
+    assert exit_status.without_verdict(lines, (None, Limits(), False)) == list(lines)

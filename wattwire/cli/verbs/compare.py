@@ -24,7 +24,7 @@ from wattwire.store import Campaign, ImportedCampaign, open_campaign
 
 if TYPE_CHECKING:
     from wattwire.analysis.comparing import Judged
-    from wattwire.analysis.limits import Checked
+    from wattwire.analysis.topics.limits.numbers import Limits
 
 AnyCampaign = Campaign | ImportedCampaign
 STDOUT = "-"
@@ -163,33 +163,27 @@ def _judged(campaigns: Sequence[AnyCampaign], requested: Any) -> Judged:
     return compare_two(sources[0], sources[1], requested)
 
 
-def limits_of(campaign: AnyCampaign) -> list[Checked]:
-    """Return the verdicts on the limits of a campaign's study.
-
-    The result is empty if the study has no limits.
-    """
-    if not campaign.study.limits:
-        return []
+def limits_of(campaign: AnyCampaign) -> Limits:
+    """Return the verdicts on the limits of a campaign's study, without its other results."""
     from wattwire.analysis.dataset import gather
-    from wattwire.analysis.limits import check_limits  # noqa: PLC0415
+    from wattwire.analysis.topics.limits.numbers import Limits, limits
 
-    return check_limits(gather(campaign))
+    return limits(gather(campaign)) if campaign.study.limits else Limits()
 
 
-def exit_code(judged: Judged | None, limits: Sequence[Checked], options: argparse.Namespace) -> int:
+def exit_code(judged: Judged | None, limits: Limits, options: argparse.Namespace) -> int:
     """Return the exit code of a comparison and its limits.
 
     A worse result or a broken limit takes precedence over "no valid run", which takes precedence
     over "cannot tell". "Cannot tell" has its own code, because it is neither a pass nor a failure.
     """
-    from wattwire.analysis.limits import any_broken, any_unclear  # noqa: PLC0415
     from wattwire.report.print.comparison import nothing_usable
 
-    if any_broken(limits) or (judged is not None and judged.bad(unclear_is_bad=False)):
+    if limits.broken or (judged is not None and judged.bad(unclear_is_bad=False)):
         return EXIT_BAD_RESULT
     if nothing_usable(judged, limits):
         return EXIT_NOTHING_USABLE
-    unclear = any_unclear(limits) or (judged is not None and judged.bad(unclear_is_bad=True))
+    unclear = limits.unclear or (judged is not None and judged.bad(unclear_is_bad=True))
     return unclear_code(options) if unclear else EXIT_OK
 
 
@@ -199,16 +193,16 @@ def unclear_code(options: argparse.Namespace) -> int:
     return codes.get(options.cannot_tell, EXIT_CANNOT_TELL)
 
 
-def hand_out(judged: Judged | None, limits: Sequence[Checked], options: argparse.Namespace) -> int:
+def hand_out(judged: Judged | None, limits: Limits, options: argparse.Namespace) -> int:
     """Print the comparison, write its files and return the exit code."""
     from wattwire.report.print.comparison import (
+        LIMIT,
         first_line,
         json_document,
         junit,
         markdown,
         text_lines,
     )
-    from wattwire.report.words import limits as limit_words
 
     code = exit_code(judged, limits, options)
     if options.json:
@@ -218,11 +212,11 @@ def hand_out(judged: Judged | None, limits: Sequence[Checked], options: argparse
             "first_line": first_line(judged, limits),
             "limits": [
                 {
-                    "limit": limit_words.limit(check),
+                    "limit": LIMIT.limit(check),
                     "verdict": check.verdict,
-                    "value": limit_words.value(check),
+                    "value": LIMIT.value(check),
                 }
-                for check in limits
+                for check in limits.checks
             ],
             "exit_code": code,
         }

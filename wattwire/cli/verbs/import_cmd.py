@@ -17,7 +17,7 @@ from wattwire import __version__, imports
 from wattwire.catalog.catalog import default_roots
 from wattwire.cli import imported_text
 from wattwire.cli.verbs import add_verb
-from wattwire.cli.verbs.report import answer_of, numbers_of, tell_answers, write_report
+from wattwire.cli.verbs.report import answer_of, tell_answers, write_report
 from wattwire.cli.wrap import columns, unfiltered, wrapped
 from wattwire.imports import progress, table
 from wattwire.model.errors import EXIT_OK, UsageError
@@ -126,11 +126,12 @@ def import_data(options: argparse.Namespace) -> int:
         }
         campaign = imports.write(data, folder, about, describe(data.runs.columns))
         show_step("writing the page")
-        page = None if options.no_report else write_report(folder)
+        written = None if options.no_report else write_report(folder)
     print("\n".join(imported_text.summary_lines(campaign, columns(sys.stdout))))
-    if page:
-        tell_answers(answer_of(page), numbers_of(page), "")
-    print(page.resolve() if page else f"Next: wattwire report {shlex.quote(str(folder))}")
+    if written:
+        page, document = written
+        tell_answers(answer_of(page), document, "")
+    print(page.resolve() if written else f"Next: wattwire report {shlex.quote(str(folder))}")
     return EXIT_OK
 
 

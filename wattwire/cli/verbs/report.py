@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from wattwire.store import Campaign, ImportedCampaign, open_campaign
 
 if TYPE_CHECKING:
     from wattwire.analysis.dataset import CampaignReader
+    from wattwire.analysis.document import Document
 
 
 def add_to(verbs: Any) -> None:
@@ -48,14 +48,14 @@ def add_to(verbs: Any) -> None:
     verb.set_defaults(call=report)
 
 
-def write_report(campaign: Path | CampaignReader, printed: bool = False) -> Path:
-    """Write the page of a campaign and return its path.
+def write_report(campaign: Path | CampaignReader, printed: bool = False) -> tuple[Path, Document]:
+    """Write the page of a campaign, and return its path and the results on it.
 
     If `printed` is true, also write the print files.
     """
-    from wattwire.report import build_report  # noqa: PLC0415 - plotting is slow to import
+    from wattwire.report import page  # noqa: PLC0415 - plotting is slow to import
 
-    return build_report(campaign, printed)
+    return page.write_report(campaign, printed)
 
 
 def answer_of(page: Path) -> list[str]:
@@ -63,20 +63,14 @@ def answer_of(page: Path) -> list[str]:
     return (page.parent / "answer.txt").read_text("utf-8").strip().splitlines()
 
 
-def numbers_of(page: Path) -> dict[str, Any]:
-    """Return the answers of a written page as numbers, from report/analysis.json."""
-    document: dict[str, Any] = json.loads((page.parent / "analysis.json").read_text("utf-8"))
-    return document
-
-
-def tell_answers(lines: Sequence[str], document: Mapping[str, Any], stamps: str) -> None:
+def tell_answers(lines: Sequence[str], document: Document, stamps: str) -> None:
     """Print the headline, the table of answers and the notice on validity limits."""
     from wattwire.cli import answer_table  # noqa: PLC0415 - words of the page are slow to import
 
     width = columns(sys.stdout)
     for line in lines:
         print(wrapped(line, width, hanging=""))
-    for line in answer_table.lines(document, width):
+    for line in answer_table.lines(document.values, width):
         print(line)
     for line in stamps.splitlines():
         print(wrapped(line, width, hanging=""))
@@ -96,13 +90,15 @@ def report(options: argparse.Namespace) -> int:
 
     The campaign may be incomplete.
     """
+    from wattwire.analysis.topics.limits.numbers import Limits  # noqa: PLC0415
+
     campaign = open_campaign(Path(options.campaign))
     try:
         reader = _rejudged(campaign, options.validity) if options.validity else campaign
-        page = write_report(reader, options.figures)
-        tell_answers(answer_of(page), numbers_of(page), stamps_of(page))
+        page, document = write_report(reader, options.figures)
+        tell_answers(answer_of(page), document, stamps_of(page))
         print(page.resolve())
-        return exit_status.of_limits(reader)
+        return exit_status.of_limits(document.result(Limits))
     finally:
         campaign.close()
 

@@ -18,7 +18,7 @@ from wattwire.cli import exit_status, studies, variants
 from wattwire.cli.percentiles_ahead import too_few_lines
 from wattwire.cli.screen import make_progress
 from wattwire.cli.verbs import add_verb, compare, plan
-from wattwire.cli.verbs.report import answer_of, numbers_of, stamps_of, tell_answers, write_report
+from wattwire.cli.verbs.report import answer_of, stamps_of, tell_answers, write_report
 from wattwire.cli.verbs.status import usable_by_side
 from wattwire.cli.wrap import columns, wrapped
 from wattwire.design import PlannedRun, make_plan
@@ -33,6 +33,7 @@ from wattwire.run.resolve_cells import Prepared, prepare
 from wattwire.store import Campaign
 
 if TYPE_CHECKING:
+    from wattwire.analysis.document import Document
     from wattwire.run.campaign import CampaignRunner, Options
 
 AGAIN = (
@@ -225,13 +226,18 @@ def _resumed(options: argparse.Namespace, catalog: Catalog, progress: Any) -> Ca
 
 
 def _close(path: Path, options: argparse.Namespace, progress: Any) -> int:
+    from wattwire.analysis.topics.limits.numbers import Limits  # noqa: PLC0415 - slow to import
+
     campaign = Campaign(path)
     rows = _measured(campaign.rows())
     usable = sum(row["used"] for row in rows)
-    page = None if options.no_report else write_report(path)
     try:
-        lines, numbers = (answer_of(page), numbers_of(page)) if page else _answered(campaign)
-        outcome = exit_status.of(campaign)
+        if options.no_report:
+            page, (lines, document) = None, _answered(campaign)
+        else:
+            page, document = write_report(path)
+            lines = answer_of(page)
+        outcome = exit_status.of(campaign, document.result(Limits))
         if not options.json:
             lines = exit_status.without_verdict(lines, outcome)
         remedy = _remedy(campaign, rows)
@@ -240,21 +246,21 @@ def _close(path: Path, options: argparse.Namespace, progress: Any) -> int:
     try:
         code = exit_status.hand_out(outcome, options)
     finally:  # print the answer even if the disk is full
-        _print_outcome(path, page, (lines, numbers), rows, remedy, options, progress)
+        _print_outcome(path, page, (lines, document), rows, remedy, options, progress)
     return code if usable else EXIT_NOTHING_USABLE
 
 
 def _print_outcome(
     path: Path,
     page: Path | None,
-    answered: tuple[Sequence[str], Mapping[str, Any]],
+    answered: tuple[Sequence[str], Document],
     rows: Sequence[Mapping[str, Any]],
     remedy: str,
     options: argparse.Namespace,
     progress: Any,
 ) -> None:
     """Print the answers, the number of valid runs, the paths of campaign and page, and a remedy."""
-    lines, numbers = answered
+    lines, document = answered
     if options.json:
         fields = {"answer": lines[0], "unanswered": lines[1:], "validity": stamps_of(page)}
         usable = sum(row["used"] for row in rows)
@@ -263,7 +269,7 @@ def _print_outcome(
         cause = None if any(row["used"] for row in rows) else _common_cause(path)
         if cause:
             print(wrapped(cause, columns(sys.stdout)))
-        tell_answers(lines, numbers, stamps_of(page))
+        tell_answers(lines, document, stamps_of(page))
         print(f"{_usable_words(rows)}: {path}")
         if page:
             print(page.resolve())
@@ -299,8 +305,8 @@ def _measured(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
-def _answered(campaign: Campaign) -> tuple[Sequence[str], dict[str, Any]]:
-    """Return the headline, one line per question without a number, and the numbers of all answers.
+def _answered(campaign: Campaign) -> tuple[Sequence[str], Document]:
+    """Return the headline, one line per question without a number, and all results.
 
     The function is used if no page is written.
     """

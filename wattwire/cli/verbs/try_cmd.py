@@ -195,7 +195,7 @@ def _measure(
 def _close(options: argparse.Namespace, directory: Path) -> int:
     from wattwire.cli import try_table  # noqa: PLC0415 - statistics are slow to import
 
-    page = None if options.no_report else campaigns.write_report(directory)
+    page = None if options.no_report else campaigns.write_report(directory)[0]
     campaign = Campaign(directory)
     try:
         comparison = try_table.compare(campaign)

@@ -17,10 +17,11 @@ from wattwire.analysis.comparing.decision import (
     Item,
     Judged,
 )
-from wattwire.analysis.limits import BROKEN, Checked
+from wattwire.analysis.topics.limits.numbers import BROKEN, Limits
+from wattwire.analysis.topics.limits.numbers import UNCLEAR as UNDECIDED
 from wattwire.model import words
+from wattwire.report.topic_page import Sentences
 from wattwire.report.words import comparing
-from wattwire.report.words import limits as limit_words
 from wattwire.report.words.comparing_notes import notes
 from wattwire.report.words.phrases import Phrase, Phrases
 
@@ -48,21 +49,24 @@ PHRASES = Phrases(
 )
 
 MARKS = {WORSE: "❌ worse", UNCLEAR: "❔ cannot tell"}
+LIMIT_MARKS = {BROKEN: "❌", UNDECIDED: "❔"}
 OK_MARK = "✅"
+NO_LIMITS = Limits()
+LIMIT = Sentences("limits")
 
 
-def first_line(judged: Judged | None, limits: Sequence[Checked]) -> str:
+def first_line(judged: Judged | None, limits: Limits) -> str:
     """Return sentences on the results of the comparison and the limits."""
     sentences = [comparing.first_line(judged)] if judged else []
-    return " ".join([*sentences, limit_words.in_short(limits)] if limits else sentences)
+    return " ".join([*sentences, LIMIT.summary(limits)] if limits.checks else sentences)
 
 
-def text_lines(judged: Judged | None, limits: Sequence[Checked] = ()) -> list[str]:
+def text_lines(judged: Judged | None, limits: Limits = NO_LIMITS) -> list[str]:
     """Return the comparison and the limits as plain lines. The first line states the result."""
     lines = [first_line(judged, limits), ""]
     if judged is not None:
         lines += [*_table(judged.shown), ""]
-    lines += [PHRASES("limit", limit=limit_words.sentence(check)) for check in limits]
+    lines += [PHRASES("limit", limit=LIMIT.sentence(check)) for check in limits.checks]
     return lines + _remarks(judged)
 
 
@@ -87,11 +91,9 @@ def _remarks(judged: Judged | None) -> list[str]:
     return [*filter(None, [detectable]), *completed(judged), basis(judged), *notes(judged)]
 
 
-def nothing_usable(judged: Judged | None, limits: Sequence[Checked]) -> bool:
+def nothing_usable(judged: Judged | None, limits: Limits) -> bool:
     """Return whether the comparison or, without a comparison, the limits have no valid run."""
-    if judged is not None:
-        return judged.nothing_usable
-    return bool(limits) and all(check.runs == 0 for check in limits)
+    return limits.nothing_usable if judged is None else judged.nothing_usable
 
 
 def completed(judged: Judged) -> list[Phrase]:
@@ -131,7 +133,7 @@ def basis(judged: Judged) -> Phrase:
     )
 
 
-def markdown(judged: Judged | None, limits: Sequence[Checked] = ()) -> str:
+def markdown(judged: Judged | None, limits: Limits = NO_LIMITS) -> str:
     """Return the comparison and the limits as Markdown, for pull requests and job summaries."""
     lines = [f"**{_escaped(first_line(judged, limits))}**"]
     if judged is not None:
@@ -147,13 +149,11 @@ def markdown(judged: Judged | None, limits: Sequence[Checked] = ()) -> str:
                 _ranks_text(item),
             )
             lines.append(_row(*cells, f"{item.base_runs} + {item.head_runs}"))
-    if limits:
+    if limits.checks:
         lines += ["", "| limit | verdict | value |", "|---|---|---|"]
-        for check in limits:
-            mark = "❌" if check.verdict == BROKEN else OK_MARK if check.sure else "❔"
-            lines.append(
-                _row(limit_words.limit(check), f"{mark} {check.verdict}", limit_words.value(check))
-            )
+        for check in limits.checks:
+            mark = f"{LIMIT_MARKS.get(check.verdict, OK_MARK)} {check.verdict}"
+            lines.append(_row(LIMIT.limit(check), mark, LIMIT.value(check)))
     remarks = [f"- {_escaped(note)}" for note in _remarks(judged)]
     return "\n".join([*lines, *([""] if remarks else []), *remarks]) + "\n"
 
@@ -162,9 +162,7 @@ def _row(*cells: str) -> str:
     return "| " + " | ".join(_escaped(cell) for cell in cells) + " |"
 
 
-def junit(
-    judged: Judged | None, limits: Sequence[Checked] = (), unclear_is_bad: bool = False
-) -> str:
+def junit(judged: Judged | None, limits: Limits = NO_LIMITS, unclear_is_bad: bool = False) -> str:
     """Return JUnit XML with a test case per treatment and response, and per limit.
 
     A worse result is a failure. An unclear verdict is a skipped case, or a failure if
@@ -181,11 +179,11 @@ def junit(
         suite = _suite(suites, "compare", cases, unclear_is_bad)
         remarks = ElementTree.SubElement(suite, "system-out")
         remarks.text = "\n".join((comparing.first_line(judged), *_remarks(judged)))
-    if limits:
+    if limits.checks:
         limit_cases = [
-            _Case("limits", limit_words.limit(check), check.verdict == BROKEN, not check.sure,
-                  limit_words.sentence(check))
-            for check in limits
+            _Case("limits", LIMIT.limit(check), check.verdict == BROKEN,
+                  check.verdict == UNDECIDED, LIMIT.sentence(check))
+            for check in limits.checks
         ]  # fmt: skip
         _suite(suites, "limits", limit_cases, unclear_is_bad)
     if nothing_usable(judged, limits):

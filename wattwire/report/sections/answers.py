@@ -506,7 +506,7 @@ def _head(data: PageData) -> list[HeadLine]:
 
 PART = PagePart(
     10,
-    lambda data: [section(data.evidence, data.answers, data.document)],
+    lambda data: [section(data.evidence, data.answers, data.document.values)],
     _head,
     of_messages=True,
 )

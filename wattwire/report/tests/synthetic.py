@@ -473,3 +473,14 @@ def put_row(frame: pl.DataFrame, path: Path) -> None:
     """Write a frame with one row as the summary.json of an attempt."""
     (row,) = frame.to_dicts()
     path.write_text(json.dumps(row))
+
+
+def saturate(campaign: Path, runs: int, language: str = SLOW) -> None:
+    """Mark the first `runs` runs of a language as saturated."""
+    left = runs
+    for path in sorted(campaign.glob("runs/*/summary.json")):
+        row = row_of(path)
+        if left and row["factor.language"].item() == language:
+            left -= 1
+            put_row(row.with_columns(outcome=pl.lit("saturated")), path)
+    assert not left

@@ -130,7 +130,9 @@ def test_a_claim_over_sizes_that_contradict_each_other_is_undecided(tmp_path):
     evidence, answers, decided = decide(tmp_path, [over_sizes, same_sign])
     assert [item.verdict for item in decided.items] == ["undecided", "shown"]
     assert [item.comparisons[0].outcome for item in decided.items] == ["depends", "lower"]
-    outcomes = [item["comparisons"][0]["outcome"] for item in document(evidence, answers)["claims"]]
+    outcomes = [
+        item["comparisons"][0]["outcome"] for item in document(evidence, answers).values["claims"]
+    ]
     assert outcomes == ["depends", "lower"]
 
 
@@ -200,7 +202,7 @@ def test_a_claim_about_sizes_that_the_campaign_does_not_measure_gives_the_reason
 
 def test_claims_are_part_of_the_analysis_document(tmp_path):
     evidence, answers, _ = decide(tmp_path, [STEP, MATLAB])
-    numbers = document(evidence, answers)
+    numbers = document(evidence, answers).values
     schema = json.loads((resources.files("wattwire.analysis") / "analysis.schema.json").read_text())
     jsonschema.validate(numbers, schema)
     step, matlab = numbers["claims"]

@@ -39,6 +39,7 @@ from wattwire.analysis.comparing.undelivered import judged_share
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.responses import CPU, Response
+from wattwire.analysis.topics.limits.numbers import Limits
 from wattwire.cli.verbs.compare import exit_code
 from wattwire.model import words
 from wattwire.model.errors import EXIT_CANNOT_TELL, EXIT_NOTHING_USABLE, UsageError
@@ -517,7 +518,7 @@ def test_a_head_that_loses_a_tenth_is_worse_whatever_else_is_compared(tmp_path, 
     # The slow language is the base, so the head is better in all other responses.
     campaign = losing(of_variants(tmp_path / "c", base=SLOW), FAST, TENTH, name)
     found = comparing.compare_variants(campaign, Wanted(("latency_p50_us",)))
-    assert found.verdict == WORSE and exit_code(found, [], gate()) == 1
+    assert found.verdict == WORSE and exit_code(found, Limits(), gate()) == 1
     told = f"{FAST} 10 %, {SLOW} 0 %; +10 percentage points"
     assert told in first_line(found)
     for text in (
@@ -670,7 +671,7 @@ def test_junit_has_a_case_for_each_treatment_and_response(tmp_path):
     )  # fmt: skip
     suite = ElementTree.fromstring(comparison.junit(few)).find("testsuite")
     assert suite is not None and suite.attrib["skipped"] == "2"
-    strict = ElementTree.fromstring(comparison.junit(few, (), True)).find("testsuite")
+    strict = ElementTree.fromstring(comparison.junit(few, Limits(), True)).find("testsuite")
     assert strict is not None and strict.attrib["failures"] == "2"
 
 
@@ -712,20 +713,20 @@ def test_without_a_valid_run_nothing_is_compared_and_no_answer_is_green(tmp_path
     assert sum(int(suite.get("errors", 0)) for suite in root) == 1
     assert root.find(".//error[@type='no valid run']") is not None
     for cannot_tell in ("pass", "fail"):
-        assert exit_code(found, [], gate(cannot_tell=cannot_tell)) == EXIT_NOTHING_USABLE
+        assert exit_code(found, Limits(), gate(cannot_tell=cannot_tell)) == EXIT_NOTHING_USABLE
     base = made(tmp_path / "d", 1)
     two_of = two(base, made(tmp_path / "e", 2, unknown_runs=ALL))
-    assert exit_code(two_of, [], gate()) == EXIT_NOTHING_USABLE
+    assert exit_code(two_of, Limits(), gate()) == EXIT_NOTHING_USABLE
 
 
 def test_a_comparison_that_cannot_tell_has_its_own_code_and_is_no_pass(tmp_path):
     few = comparing.compare_variants(of_variants(tmp_path / "c", blocks=2), Wanted())
     assert not few.nothing_usable
-    assert exit_code(few, [], gate()) == EXIT_CANNOT_TELL
-    assert exit_code(few, [], gate(cannot_tell="pass")) == 0
-    assert exit_code(few, [], gate(cannot_tell="fail")) == 1
+    assert exit_code(few, Limits(), gate()) == EXIT_CANNOT_TELL
+    assert exit_code(few, Limits(), gate(cannot_tell="pass")) == 0
+    assert exit_code(few, Limits(), gate(cannot_tell="fail")) == 1
     worse = comparing.compare_variants(of_variants(tmp_path / "d"), Wanted())
-    assert exit_code(worse, [], gate()) == 1
+    assert exit_code(worse, Limits(), gate()) == 1
     assert ElementTree.fromstring(comparison.junit(worse)).find(".//error") is None
 
 

@@ -246,7 +246,7 @@ def test_the_best_alternative_names_each_level_at_which_another_is_better(tmp_pa
     assert len(phrases_in(text, "best_headline.no_winner_at_all_levels")) == 1
     named = only(text, "best.better_at").values
     assert (named["title"], named["level"]) == ("go", "4096 B")
-    (entry,) = document(evidence, answers)["best_alternatives"]
+    (entry,) = document(evidence, answers).values["best_alternatives"]
     assert entry["reversals"] == [
         {"factor": "payload_bytes", "level": 4096, "title": "go", "ratio": reversal.ratio}
     ]

@@ -14,6 +14,7 @@ import pytest
 
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
+from wattwire.analysis.topics import topics
 from wattwire.report import build_report, page_parts, sections
 from wattwire.report.sections import answers as answered
 from wattwire.report.tests.phrase_search import phrases_in
@@ -368,7 +369,7 @@ def test_a_run_that_was_tried_again_counts_once(tmp_path) -> None:
 
 def test_the_page_finds_its_sections_and_refuses_two_of_one_place(monkeypatch):
     names = [module.name for module in pkgutil.iter_modules(sections.__path__) if not module.ispkg]
-    assert len(page_parts.page_parts()) == len(names) > 15
-    monkeypatch.setattr(sections.limits, "PART", replace(sections.limits.PART, place=10))
-    with pytest.raises(ValueError, match="sections answers and limits: both have place 10"):
+    assert len(page_parts.page_parts()) == len(names) + len(topics()) > 15
+    monkeypatch.setattr(sections.claims, "PART", replace(sections.claims.PART, place=10))
+    with pytest.raises(ValueError, match="sections answers and claims: both have place 10"):
         page_parts.page_parts.__wrapped__()

@@ -18,7 +18,15 @@ from wattwire.report.sections.answers import _averaged
 from wattwire.report.sections.design import section as asked_section
 from wattwire.report.tests.phrase_search import keys_in, only, phrases_in
 from wattwire.report.tests.planted import planted
-from wattwire.report.tests.synthetic import FAST, SLOW, Shape, put_row, row_of, write_campaign
+from wattwire.report.tests.synthetic import (
+    FAST,
+    SLOW,
+    Shape,
+    put_row,
+    row_of,
+    saturate,
+    write_campaign,
+)
 from wattwire.report.words import best_alternative, unanswered
 from wattwire.report.words.answers import headline, sentence
 from wattwire.report.words.headlines import best_headline
@@ -307,3 +315,30 @@ def test_a_factor_that_no_question_names_is_named_with_its_levels(tmp_path):
     (text,) = _averaged(evidence)
     assert text.values == {"factor": "pattern", "names": ["topic", "service"]}
     assert _averaged(evidence_of(tmp_path / "d")) == []
+
+
+FEW_FACTORS = {"blocks": 4, "patterns": ("topic",), "intervals_s": (0.05,), "clients": (1,)}
+
+
+def test_a_saturated_treatment_is_named_first_and_is_in_no_ratio_of_latency_or_cost(tmp_path):
+    responses = ["latency_p50_us", "cpu_us_per_message"]
+    question = {"id": "Q", "text": "?", "factors": ["language"], "responses": responses}
+    campaign = write_campaign(tmp_path / "c", Shape(**FEW_FACTORS, study={"question": [question]}))
+    answers = answer_all(gather(Campaign(campaign)))
+    assert [answer.response.column for answer in answers.computed()] == responses
+    saturate(campaign, 4)
+    evidence = gather(Campaign(campaign))
+    answers = answer_all(evidence)
+    assert not answers.computed()
+    assert headline(evidence, answers).startswith("Python saturated in 4 of 4 runs.")
+
+
+def test_responses_and_questions_without_a_number_for_one_reason_share_a_sentence(tmp_path):
+    responses = ["latency_p50_us", "cpu_us_per_message"]
+    questions = [{"id": name, "factors": ["language"], "responses": responses} for name in "AB"]
+    campaign = write_campaign(tmp_path / "c", Shape(**FEW_FACTORS, study={"question": questions}))
+    saturate(campaign, 4)
+    evidence = gather(Campaign(campaign))
+    (sentence,) = unanswered.questions(evidence, answer_all(evidence))
+    assert sentence.values["responses"] == ("median latency", "CPU time per message")
+    assert sentence.values["question"].values == {"questions": ("A", "B")}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ import polars as pl
 
 from wattwire import stats
 from wattwire.analysis import carried
-from wattwire.analysis.answering.confidence import interval_confidence
+from wattwire.analysis.answering.confidence import CONFIDENCE, interval_confidence
 from wattwire.analysis.dataset import Evidence, all_levels
 from wattwire.analysis.responses import Response, measured, resolve
 from wattwire.model.derived import FloatArray, column
@@ -21,35 +21,92 @@ from wattwire.model.limits import Limit
 from wattwire.model.variants import FACTOR
 
 RUNS_MIN = 3
+NAMED_MAX = 3
+"""Maximum number of broken limits that the summary names."""
 HOLDS, BROKEN, UNCLEAR = "holds", "broken", "cannot tell"
 Estimate = stats.Interval | stats.TooFew | stats.NotComputable | float
 
 
 @dataclass(frozen=True)
-class Checked:
+class Check:
     """Result of one limit at one treatment.
 
-    `estimate` is an interval, or the common value of all runs. `base` is the same treatment in the
-    base variant; it is displayed but not judged. `unsent_share` is the share of the due messages
-    that were never sent, which a share of lost messages or failed calls excludes.
+    `response` is a column; `max` and `min` are in its unit. `value` is an interval, the common
+    value of all runs, or the reason why there is none. `base` is the same treatment in the base
+    variant; it is displayed but not judged. `unsent_share` is the share of the due messages that
+    were never sent, which a share of lost messages or failed calls excludes.
     """
 
-    limit: Limit
-    response: Response
+    response: str
+    response_title: str
+    unit: str
+    max: float | None
+    min: float | None
     treatment: str
-    estimate: Estimate
+    value: Estimate
     runs: int
     verdict: str = UNCLEAR
-    base: Checked | None = None
+    base: Check | None = None
     unsent_share: float = 0.0
 
     @property
-    def sure(self) -> bool:
-        """Whether the verdict is clear."""
-        return self.verdict != UNCLEAR
+    def unsent(self) -> float:
+        """The due messages that were never sent, in percent."""
+        return 100 * self.unsent_share
 
 
-def check_limits(evidence: Evidence) -> list[Checked]:
+@dataclass(frozen=True)
+class Limits:
+    """Results of the study's limits, empty if the study has none.
+
+    The intervals are simultaneous over all limits at `confidence`.
+    """
+
+    checks: tuple[Check, ...] = ()
+    confidence: float = CONFIDENCE
+
+    @property
+    def broken(self) -> tuple[Check, ...]:
+        """The checks of broken limits."""
+        return tuple(check for check in self.checks if check.verdict == BROKEN)
+
+    @property
+    def unclear(self) -> tuple[Check, ...]:
+        """The checks without a clear verdict."""
+        return tuple(check for check in self.checks if check.verdict == UNCLEAR)
+
+    @property
+    def named(self) -> tuple[Check, ...]:
+        """The broken limits that the summary names; `unnamed` is the number of the others."""
+        return self.broken[:NAMED_MAX]
+
+    @property
+    def unnamed(self) -> int:
+        """The number of broken limits that the summary does not name."""
+        return len(self.broken) - len(self.named)
+
+    @property
+    def verdict(self) -> str:
+        """The verdict on all limits: a broken limit precedes an unclear one."""
+        return BROKEN if self.broken else UNCLEAR if self.unclear else HOLDS
+
+    @property
+    def nothing_usable(self) -> bool:
+        """Whether the study has limits, but none of their treatments has a valid run."""
+        return bool(self.checks) and all(check.runs == 0 for check in self.checks)
+
+    @property
+    def has_unsent(self) -> bool:
+        """Whether any due message was never sent."""
+        return any(check.unsent_share for check in self.checks)
+
+    @property
+    def has_bases(self) -> bool:
+        """Whether any check has a base variant."""
+        return any(check.base for check in self.checks)
+
+
+def limits(evidence: Evidence) -> Limits:
     """Check every limit of the study at each treatment that it applies to.
 
     What it computes: whether the typical run is within the limit.
@@ -66,17 +123,35 @@ def check_limits(evidence: Evidence) -> list[Checked]:
     """
     cases = [case for limit in evidence.study.limits for case in _cases(evidence, limit)]
     level = stats.bonferroni(interval_confidence(evidence), max(1, len(cases)))
-    return [_checked(evidence, case, level) for case in cases]
+    return Limits(tuple(_checked(evidence, case, level) for case in cases))
 
 
-def any_broken(checked: Sequence[Checked]) -> bool:
-    """Return whether any limit is broken."""
-    return any(check.verdict == BROKEN for check in checked)
+def stored(result: Limits) -> list[dict[str, Any]]:
+    """Return the checks as JSON values. Missing and infinite numbers are null."""
+    return [_entry(check) for check in result.checks]
 
 
-def any_unclear(checked: Sequence[Checked]) -> bool:
-    """Return whether any verdict is unclear."""
-    return any(not check.sure for check in checked)
+def _entry(check: Check) -> dict[str, Any]:
+    value = check.value
+    interval = value if isinstance(value, stats.Interval) else None
+    has_number = isinstance(value, (float, stats.Interval))
+    return {
+        "response": check.response,
+        "max": check.max,
+        "min": check.min,
+        "treatment": check.treatment,
+        "verdict": check.verdict,
+        "runs": check.runs,
+        "estimate": _finite(interval.estimate if interval else value),
+        "low": _finite(interval.low if interval else None),
+        "high": _finite(interval.high if interval else None),
+        "reason": "" if has_number else str(value),
+    }
+
+
+def _finite(value: Any) -> float | None:
+    """Return a finite number, or None for an infinite one and for the reason of a missing one."""
+    return value if isinstance(value, float) and math.isfinite(value) else None
 
 
 @dataclass(frozen=True)
@@ -170,18 +245,20 @@ def _without_variant(levels: Mapping[str, Any]) -> str:
     return repr(sorted((k, v) for k, v in levels.items() if k != FACTOR))
 
 
-def _checked(evidence: Evidence, case: _Case, level: float) -> Checked:
-    response = resolve(case.limit.response, evidence.described)
+def _checked(evidence: Evidence, case: _Case, level: float) -> Check:
+    limit = case.limit
+    response = resolve(limit.response, evidence.described)
     base = _checked(evidence, case.base, level) if case.base else None
     if isinstance(case.values, np.ndarray):
-        estimate, runs = _estimate(case.values, level), int(case.values.size)
-        verdict = _verdict(case.limit, estimate)
+        value, runs = _estimate(case.values, level), int(case.values.size)
+        verdict = _verdict(limit, value)
     else:
-        estimate, runs = case.values, case.runs
+        value, runs = case.values, case.runs
         verdict = BROKEN if case.is_saturated else UNCLEAR
-    return Checked(
-        case.limit, response, case.title, estimate, runs, verdict, base, case.unsent_share
-    )
+    return Check(
+        limit.response, response.title, response.unit, limit.max, limit.min,
+        case.title, value, runs, verdict, base, case.unsent_share,
+    )  # fmt: skip
 
 
 def _estimate(values: FloatArray, level: float) -> Estimate:

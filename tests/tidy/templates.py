@@ -1,0 +1,50 @@
+"""Check the templates of topics (wattwire/analysis/topics) statically.
+
+A wrong name would raise an error only when its branch is reached, possibly on a user's page.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+import jinja2
+from jinja2 import nodes
+
+WORDS = "words"
+"""Name under which a page imports the macros of its `words.j2`."""
+
+
+def fields_of(source: str) -> set[str]:
+    """Return the names of the fields and properties of the classes in a module."""
+    names = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ClassDef):
+            for member in node.body:
+                if isinstance(member, ast.AnnAssign) and isinstance(member.target, ast.Name):
+                    names.add(member.target.id)
+                elif isinstance(member, ast.FunctionDef) and member.decorator_list:
+                    names.add(member.name)
+    return names
+
+
+def macros_of(environment: jinja2.Environment, source: str) -> set[str]:
+    """Return the names of the macros in a template."""
+    return {macro.name for macro in environment.parse(source).find_all(nodes.Macro)}
+
+
+def name_problems(
+    environment: jinja2.Environment, source: str, fields: set[str], macros: set[str]
+) -> Iterator[str]:
+    """Yield each name after a dot that is neither a field nor, after `words.`, a macro."""
+    for access in environment.parse(source).find_all(nodes.Getattr):
+        owner = access.node.name if isinstance(access.node, nodes.Name) else ""
+        known = {"last"} if owner == "loop" else macros if owner == WORDS else fields
+        if access.attr not in known:
+            yield f'{access.lineno}: "{access.attr}" is neither a field nor a sentence'
+
+
+def unused_macros(macros: set[str], sources: str) -> set[str]:
+    """Return the macros that no template and no module calls."""
+    return {name for name in macros if not re.search(rf"(?<!macro )\b{name}\(", sources)}

@@ -1,0 +1,61 @@
+"""Test that templates of topics use existing fields and sentences, and print every sentence."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.tidy.layers import is_test
+from tests.tidy.templates import fields_of, macros_of, name_problems, unused_macros
+from tests.tidy.tree import ROOT, texts
+from wattwire.report.topic_page import PLAIN
+
+TOPICS = sorted(path.parent for path in (ROOT / "wattwire/analysis/topics").glob("*/numbers.py"))
+RESULTS = (ROOT / "wattwire/stats/results.py").read_text("utf-8")
+MODULES = "\n".join(
+    text
+    for path, text in texts()
+    if path.parts[0] == "wattwire" and path.suffix == ".py" and not is_test(path)
+)
+
+
+@pytest.mark.parametrize("folder", TOPICS, ids=lambda folder: folder.name)
+def test_templates_use_what_exists_and_every_sentence_is_printed(folder) -> None:
+    fields = fields_of((folder / "numbers.py").read_text("utf-8")) | fields_of(RESULTS)
+    templates = {path.name: path.read_text("utf-8") for path in sorted(folder.glob("*.j2"))}
+    macros = macros_of(PLAIN, templates["words.j2"])
+    problems = [
+        f"{folder.name}/{name}:{problem}"
+        for name, source in templates.items()
+        for problem in name_problems(PLAIN, source, fields, macros)
+    ]
+    idle = unused_macros(macros, "\n".join([*templates.values(), MODULES]))
+    sentences = set("".join(templates.values()).split('data-sentence="')[1:])
+    idle -= {text.split('"')[0] for text in sentences}
+    problems += [f"{folder.name}/words.j2: the sentence {name} is printed nowhere" for name in idle]
+    assert not problems, "\n" + "\n".join(problems)
+
+
+SOURCE = (
+    "class A:\n    runs: int\n    @property\n    def named(self): ...\n    def other(self): ...\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("template", "problem"),
+    [
+        ("{{ a.runs }}{{ a.named }}{{ words.said(a) }}{{ loop.last }}", ""),
+        ("{{ a.other }}", '1: "other" is neither'),
+        ("\n{{ a.run }}", '2: "run" is neither'),
+        ("{{ words.runs(a) }}", '1: "runs" is neither'),
+    ],
+)
+def test_a_name_that_does_not_exist_is_found(template, problem) -> None:
+    (*found,) = name_problems(PLAIN, template, fields_of(SOURCE), {"said"})
+    assert [text.startswith(problem) for text in found] == ([True] if problem else [])
+
+
+def test_a_sentence_that_nothing_prints_is_found() -> None:
+    words = "{% macro a(x) %}{{ b(x) }}{% endmacro %}{% macro b(x) %}{% endmacro %}"
+    assert macros_of(PLAIN, words) == {"a", "b"}
+    assert unused_macros({"a", "b"}, words) == {"a"}
+    assert unused_macros({"a", "b"}, words + "LIMIT.a(check)") == set()
