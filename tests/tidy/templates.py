@@ -14,6 +14,9 @@ from jinja2 import nodes
 
 WORDS = "words"
 """Name under which a page imports the macros of its `words.j2`."""
+LOOP = frozenset({"first", "last", "index", "index0"})
+_TAG = re.compile(r"<(?:table|th)\b[^>]*>")
+_GIVEN = re.compile(r'data-(rows|key|field|sentence)="([^"{]+)"')
 
 
 def fields_of(source: str) -> set[str]:
@@ -37,14 +40,24 @@ def macros_of(environment: jinja2.Environment, source: str) -> set[str]:
 def name_problems(
     environment: jinja2.Environment, source: str, fields: set[str], macros: set[str]
 ) -> Iterator[str]:
-    """Yield each name after a dot that is neither a field nor, after `words.`, a macro."""
+    """Yield each name that is neither a field nor, after `words.` or as a sentence, a macro."""
     for access in environment.parse(source).find_all(nodes.Getattr):
         owner = access.node.name if isinstance(access.node, nodes.Name) else ""
-        known = {"last"} if owner == "loop" else macros if owner == WORDS else fields
+        known = LOOP if owner == "loop" else macros if owner == WORDS else fields
         if access.attr not in known:
             yield f'{access.lineno}: "{access.attr}" is neither a field nor a sentence'
+    for tag in _TAG.finditer(source):
+        given = dict(_GIVEN.findall(tag[0]))
+        if "sentence" in given or "field" in given:
+            given.pop("key", None)
+        for attribute, path in given.items():
+            known = macros if attribute == "sentence" else fields
+            for name in path.split("."):
+                if name not in known and not name.isdigit():
+                    line = source.count("\n", 0, tag.start()) + 1
+                    yield f'{line}: data-{attribute}: "{name}" is neither a field nor a sentence'
 
 
 def unused_macros(macros: set[str], sources: str) -> set[str]:
     """Return the macros that no template and no module calls."""
-    return {name for name in macros if not re.search(rf"(?<!macro )\b{name}\(", sources)}
+    return {name for name in macros if not re.search(rf"(?<!macro )\b{name}[(),]", sources)}

@@ -22,7 +22,7 @@ MODULES = "\n".join(
 def test_templates_use_what_exists_and_every_sentence_is_printed(folder) -> None:
     fields = fields_of((folder / "numbers.py").read_text("utf-8")) | fields_of(RESULTS)
     templates = {path.name: path.read_text("utf-8") for path in sorted(folder.glob("*.j2"))}
-    macros = macros_of(PLAIN, templates["words.j2"])
+    macros = macros_of(PLAIN, templates.get("words.j2", ""))
     problems = [
         f"{folder.name}/{name}:{problem}"
         for name, source in templates.items()
@@ -47,6 +47,12 @@ SOURCE = (
         ("{{ a.other }}", '1: "other" is neither'),
         ("\n{{ a.run }}", '2: "run" is neither'),
         ("{{ words.runs(a) }}", '1: "runs" is neither'),
+        ('<table data-rows="named"><th data-key="x" data-sentence="said">', ""),
+        ('<th data-key="x" data-field="runs.0.named">', ""),
+        ('<th data-key="{{ a.runs }}">', ""),
+        ('\n<th data-key="x">', '2: data-key: "x" is neither'),
+        ('<table data-rows="runs.rows">', '1: data-rows: "rows" is neither'),
+        ('<th data-key="x" data-sentence="runs">', '1: data-sentence: "runs" is neither'),
     ],
 )
 def test_a_name_that_does_not_exist_is_found(template, problem) -> None:
@@ -59,3 +65,4 @@ def test_a_sentence_that_nothing_prints_is_found() -> None:
     assert macros_of(PLAIN, words) == {"a", "b"}
     assert unused_macros({"a", "b"}, words) == {"a"}
     assert unused_macros({"a", "b"}, words + "LIMIT.a(check)") == set()
+    assert unused_macros({"a", "b"}, words + "{{ x | listed(a) }}") == set()

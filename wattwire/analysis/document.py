@@ -52,8 +52,10 @@ class Document:
 def document(evidence: Evidence, answers: Answers) -> Document:
     """Compute each topic once, and return all results."""
     results = {name: topic.compute(evidence) for name, topic in topics().items()}
-    stored = {name: topic.stored(results[name]) for name, topic in topics().items()}
-    return Document(results, {**_other_values(evidence, answers), **stored})
+    values = _other_values(evidence, answers)
+    for name, topic in topics().items():
+        values |= topic.stored(results[name])
+    return Document(results, values)
 
 
 def _other_values(evidence: Evidence, answers: Answers) -> dict[str, Any]:

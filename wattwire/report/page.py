@@ -116,6 +116,11 @@ def _head(
     """Return the title of the page, its sentences that found no room, and the lines by place."""
     head_lines = [line for part in parts for line in part.head(data)]
     head_lines += [HeadLine(VALIDITY_PLACE, text, page_only=True) for text in notices]
+    head_lines += [
+        HeadLine(place, text, page_only=True)
+        for topic in data.topics.values()
+        for place, text in topic.lines
+    ]
     head_lines.sort(key=lambda line: line.place)
     title, rest = split((line.text for line in head_lines if line.place == TITLE), TITLE_MAX)
     return title, rest, [line for line in head_lines if line.place != TITLE]

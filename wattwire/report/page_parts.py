@@ -11,7 +11,8 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
+from operator import itemgetter
 
 from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.dataset import Evidence
@@ -22,7 +23,8 @@ from wattwire.analysis.topics import topics
 from wattwire.report import sections
 from wattwire.report.findings import Findings
 from wattwire.report.parts import Section
-from wattwire.report.topic_page import TopicPage, topic_page
+from wattwire.report.tables.factor_columns import factor_columns
+from wattwire.report.topic_page import Placed, TopicPage, topic_page
 
 TITLE = 0
 """Position of the title's sentences. Lines with other positions follow below the title."""
@@ -46,7 +48,19 @@ class PageData:
     @cached_property
     def topics(self) -> dict[str, TopicPage]:
         """What each topic prints on the page."""
-        return {name: topic_page(name, result) for name, result in self.document.results.items()}
+        factors = factor_columns(self.evidence)
+        results = self.document.results
+        return {name: topic_page(name, result, factors) for name, result in results.items()}
+
+    def joining(self, section: str) -> list[Placed]:
+        """Return the parts of the topics that join a section, by place."""
+        parts = [
+            (topic.place or 0, part)
+            for name, topic in topics().items()
+            if topic.section == section
+            for _, part in self.topics[name].parts
+        ]
+        return sorted(parts, key=itemgetter(0))
 
 
 @dataclass(frozen=True)
@@ -96,7 +110,11 @@ def page_parts() -> tuple[PagePart, ...]:
         module.name: importlib.import_module(f"{sections.__name__}.{module.name}").PART
         for module in pkgutil.iter_modules(sections.__path__)
     }
-    parts |= {name: _topic_part(name, topic.place) for name, topic in topics().items()}
+    parts |= {
+        name: PagePart(topic.place, partial(_topic_sections, name))
+        for name, topic in topics().items()
+        if topic.place is not None and not topic.section
+    }
     by_place: dict[int, str] = {}
     for name, part in parts.items():
         other = by_place.setdefault(part.place, name)
@@ -105,9 +123,6 @@ def page_parts() -> tuple[PagePart, ...]:
     return tuple(parts[name] for _, name in sorted(by_place.items()))
 
 
-def _topic_part(name: str, place: int) -> PagePart:
-    return PagePart(
-        place,
-        lambda data: [data.topics[name].section],
-        lambda data: [HeadLine(at, text, page_only=True) for at, text in data.topics[name].lines],
-    )
+def _topic_sections(name: str, data: PageData) -> list[Section | None]:
+    page = data.topics[name]
+    return [page.section(data.joining(page.id))]

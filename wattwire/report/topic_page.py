@@ -1,35 +1,50 @@
-"""Render the templates of topics: the page's section, and sentences as plain text.
+"""Render the templates of topics: parts of the page, and sentences as plain text.
 
 A topic's folder has `words.j2`, whose macros are its sentences, and `page.html.j2`, which prints
-them as a section. The page is written in a few elements of HTML:
+them on the page. The page is written in a few elements of HTML:
 
     <header data-place="10">   a line at the top of the page; larger places are further down
-    <h2>                       the section's title; without it, the topic has no section
+    <h2 id="ID" class="empty"> the section's title; class="empty" if the section has no data
     <p class="TONE" data-key="…" data-value="…">    a paragraph, with what tests assert
     <table id="ID" data-rows="FIELD">               a table with a row per member of a field
-      <caption>, <th data-key="KEY" class="KIND" data-unit="UNIT" data-sentence="MACRO">, <tfoot>
+      <caption>, <th …>, <tfoot>                    its title, its columns and its note
+    <details>                  a fold; <summary> is its title
 
-A cell of a table is the row's field KEY, or the sentence MACRO about the row. White space is as in
-HTML, where any amount is one space, except that a line break before , ; . : or ) is none.
+Without <h2>, the parts join the section that the topic names. Parts are in their order, or sorted
+by `data-place` if parts of other topics join them; without it, the place of a part is 0.
+
+    <th data-key="KEY" data-field="FIELD" class="KIND" data-unit="UNIT" …>   a column
+    <th data-key="KEY" data-sentence="MACRO">                                a column of sentences
+    <th data-factors>                                                a column per varied factor
+
+A cell is the row's FIELD, which is KEY without `data-field`, or the sentence MACRO about the row.
+The cells of varied factors are the row's `treatment`. White space is as in HTML, where any amount
+is one space, except that a line break before , ; . : or ) is none.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
+from operator import itemgetter
 from typing import Any
 
 import jinja2
+from jinja2.nodes import EvalContext
+from markupsafe import Markup
 
 from wattwire.model import words
-from wattwire.report.parts import Column, Section, Table, Text
+from wattwire.report.parts import Column, Fold, Section, Table, Text
 from wattwire.stats import Interval
 
-ELEMENTS = frozenset({"header", "h2", "p", "table", "caption", "th", "tfoot"})
+PARTS = frozenset({"p", "table", "details"})
+ELEMENTS = PARTS | {"header", "h2", "caption", "th", "tfoot", "summary"}
 _SPACE = re.compile(r"[ \t\r\n]+")
 _BREAK_BEFORE_MARK = re.compile(r"[ \t]*[\r\n][ \t\r\n]*(?=[,;.:)])")
+Placed = tuple[int, Text | Table | Fold]
+"""A part of a section, after its place among the parts."""
 
 
 def quantity(value: float, unit: str) -> str:
@@ -37,12 +52,31 @@ def quantity(value: float, unit: str) -> str:
     return f"{words.number(value)} {unit}".rstrip()
 
 
+@jinja2.pass_eval_context
+def listed(
+    context: EvalContext,
+    members: Iterable[Any],
+    sentence: Callable[[Any], str] | None = None,
+    most: int | None = None,
+) -> str:
+    """Join members by commas and "and". With `sentence`, each member is the text of this macro.
+
+    With `most`, further members are only counted.
+    """
+    texts = [str(one_line(sentence(member) if sentence else member)) for member in members]
+    text = words.listed(texts) if most is None else words.listed_first(texts, most)
+    return Markup(text) if sentence and context.autoescape else text
+
+
 FILTERS: dict[str, Callable[..., str]] = {
     "number": words.number,
+    "count": words.count,
     "percent": words.percent,
     "plural": words.plural,
     "confidence": words.confidence,
     "quantity": quantity,
+    "listed": listed,
+    "formatted": format,
 }
 
 
@@ -81,32 +115,44 @@ class Sentences:
 
 @dataclass(frozen=True)
 class TopicPage:
-    """A topic's section, and its lines (place, text) at the top of the page."""
+    """What a topic prints: the parts of a section, and lines (place, text) at the top of the page.
 
-    section: Section | None
+    `id` and `title` are those of the topic's own section. The title is "" if the topic has none.
+    """
+
+    id: str
+    title: str
+    parts: tuple[Placed, ...]
     lines: tuple[tuple[int, str], ...]
+    has_no_data: bool = False
+
+    def section(self, joining: Iterable[Placed] = ()) -> Section | None:
+        """Return the topic's section with the parts that join it, or None without a title."""
+        if not self.title:
+            return None
+        parts = sorted([*self.parts, *joining], key=itemgetter(0))
+        return Section(self.id, self.title, [part for _, part in parts], self.has_no_data)
 
 
-def topic_page(topic: str, result: Any) -> TopicPage:
-    """Return what a topic prints about its result. Raises ValueError for an unknown element."""
+def topic_page(topic: str, result: Any, factors: Sequence[Column] = ()) -> TopicPage:
+    """Return what a topic prints about its result. `factors` are the columns of varied factors.
+
+    Raises ValueError for an unknown element.
+    """
     reader = _Elements()
     reader.feed(HTML.get_template(f"{topic}/page.html.j2").render({topic: result}))
     reader.close()
     elements = reader.elements
-    lines = tuple((int(at.given["data-place"]), at.text) for at in elements if at.tag == "header")
-    titles = [element.text for element in elements if element.tag == "h2"]
-    if not titles:
-        return TopicPage(None, lines)
-    section = Section(topic.replace("_", "-"), titles[0])
-    for element in elements:
-        if element.tag == "p":
-            given = element.given
-            section.parts.append(
-                Text(element.text, given.get("class", ""), given["data-key"], given["data-value"])
-            )
-        elif element.tag == "table":
-            section.parts.append(_table(element, result, Sentences(topic)))
-    return TopicPage(section, lines)
+    titles = [element for element in elements if element.tag == "h2"]
+    title = titles[0] if titles else _Element("h2", {})
+    build = _Builder(topic, result, factors)
+    return TopicPage(
+        title.given.get("id", topic.replace("_", "-")),
+        title.text,
+        tuple((element.place, build.part(element)) for element in elements if element.is_part),
+        tuple((element.place, element.text) for element in elements if element.tag == "header"),
+        title.given.get("class") == "empty",
+    )
 
 
 @dataclass
@@ -116,12 +162,20 @@ class _Element:
     text: str = ""
     inner: list[_Element] = field(default_factory=list)
 
+    @property
+    def place(self) -> int:
+        return int(self.given.get("data-place", 0))
+
+    @property
+    def is_part(self) -> bool:
+        return self.tag in PARTS
+
     def texts(self, tag: str) -> Iterator[str]:
         return (element.text for element in self.inner if element.tag == tag)
 
 
 class _Elements(HTMLParser):
-    """Collect the elements of a rendered page; those of a table are its inner elements."""
+    """Collect the elements of a rendered page. Elements in a table or a fold are inner elements."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -153,27 +207,67 @@ class _Elements(HTMLParser):
             raise ValueError(f'text outside of an element: "{data.strip()}"')
 
 
-def _table(element: _Element, result: Any, sentences: Sentences) -> Table:
-    headings = [heading for heading in element.inner if heading.tag == "th"]
-    columns = [
-        Column(
-            heading.given["data-key"],
-            heading.text,
-            heading.given.get("class", "text"),
-            heading.given.get("data-unit", ""),
-        )
-        for heading in headings
-    ]
-    rows = [
-        {heading.given["data-key"]: _cell(heading, row, sentences) for heading in headings}
-        for row in getattr(result, element.given["data-rows"])
-    ]
-    title, note = next(element.texts("caption")), next(element.texts("tfoot"), "")
-    return Table(element.given["id"], title, columns, rows, note)
+@dataclass(frozen=True)
+class _Builder:
+    """Builds the parts that a topic's elements declare."""
+
+    topic: str
+    result: Any
+    factors: Sequence[Column]
+
+    def part(self, element: _Element) -> Text | Table | Fold:
+        given = element.given
+        if element.tag == "p":
+            key, value = given.get("data-key", ""), given.get("data-value", "")
+            return Text(element.text, given.get("class", ""), key, value)
+        if element.tag == "table":
+            return self._table(element)
+        inner = [self.part(part) for part in element.inner if part.is_part]
+        return Fold(next(element.texts("summary")), inner)
+
+    def _table(self, element: _Element) -> Table:
+        headings = [heading for heading in element.inner if heading.tag == "th"]
+        columns: list[Column] = []
+        for heading in headings:
+            columns += self.factors if _is_factors(heading) else [_column(heading)]
+        rows = [self._row(headings, row) for row in _field(self.result, element.given["data-rows"])]
+        title, note = next(element.texts("caption")), next(element.texts("tfoot"), "")
+        return Table(element.given["id"], title, columns, rows, note)
+
+    def _row(self, headings: Sequence[_Element], row: Any) -> dict[str, Any]:
+        cells: dict[str, Any] = {}
+        for heading in headings:
+            if _is_factors(heading):
+                names = [factor.key for factor in self.factors]
+                cells |= dict(zip(names, row.treatment, strict=True))
+            else:
+                cells[heading.given["data-key"]] = self._cell(heading.given, row)
+        return cells
+
+    def _cell(self, given: dict[str, str], row: Any) -> Any:
+        if "data-sentence" in given:
+            return getattr(Sentences(self.topic), given["data-sentence"])(row)
+        return _field(row, given.get("data-field", given["data-key"]))
 
 
-def _cell(heading: _Element, row: Any, sentences: Sentences) -> Any:
-    sentence = heading.given.get("data-sentence")
-    return (
-        getattr(sentences, sentence)(row) if sentence else getattr(row, heading.given["data-key"])
+def _is_factors(heading: _Element) -> bool:
+    return "data-factors" in heading.given
+
+
+def _column(heading: _Element) -> Column:
+    given = heading.given
+    return Column(
+        given["data-key"],
+        heading.text,
+        given.get("class", "text"),
+        given.get("data-unit", ""),
+        int(given.get("data-digits", Column.digits)),
+        group=given.get("data-group", ""),
     )
+
+
+def _field(value: Any, path: str) -> Any:
+    """Return the field that a path such as `requests.0.rows` names."""
+    for name in path.split("."):
+        value = value[int(name)] if name.isdigit() else getattr(value, name)
+    return value

@@ -15,18 +15,26 @@ from typing import Any
 from wattwire.analysis.dataset import Evidence
 
 
+def nothing(_result: Any) -> Mapping[str, Any]:
+    """Return no keys, for a topic that is not in analysis.json."""
+    return {}
+
+
 @dataclass(frozen=True)
 class Topic:
     """A topic of the report, named like its folder.
 
     `compute` returns the topic's result, a frozen dataclass with everything that its templates
-    print. `stored` returns a result as JSON values, for the key of analysis.json that is named like
-    the topic. `place` is the position of its section on the page.
+    print. `stored` returns the result's part of analysis.json, as JSON values by key. `place` is
+    the position of the topic's section on the page. If the topic joins another section, `section`
+    is the id of that section, and `place` is the position of the topic's parts in it. A topic that
+    prints only lines at the top of the page has no place.
     """
 
-    place: int
     compute: Callable[[Evidence], Any]
-    stored: Callable[[Any], Any]
+    place: int | None = None
+    section: str = ""
+    stored: Callable[[Any], Mapping[str, Any]] = nothing
 
 
 @cache

@@ -9,7 +9,7 @@ import pytest
 from markupsafe import Markup
 
 from wattwire.report import topic_page
-from wattwire.report.parts import Text
+from wattwire.report.parts import Column, Fold, Text
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,7 @@ class Row:
 
     name: str
     runs: int
+    treatment: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,9 @@ class Result:
     rows: tuple[Row, ...]
 
 
-def page_of(monkeypatch, page: str, rows: tuple[Row, ...] = ()) -> topic_page.TopicPage:
+def page_of(
+    monkeypatch, page: str, rows: tuple[Row, ...] = (), factors: tuple[Column, ...] = ()
+) -> topic_page.TopicPage:
     """Return what a topic with these templates prints."""
     words = """{% macro named(row) %}
       {{ row.name }}
@@ -37,7 +40,7 @@ def page_of(monkeypatch, page: str, rows: tuple[Row, ...] = ()) -> topic_page.To
     for environment in (topic_page.HTML, topic_page.PLAIN):
         monkeypatch.setattr(environment, "loader", loader)
         monkeypatch.setattr(environment, "cache", None)
-    return topic_page.topic_page("a_topic", Result(rows))
+    return topic_page.topic_page("a_topic", Result(rows), factors)
 
 
 def test_elements_become_the_parts_of_a_section_in_their_order(monkeypatch):
@@ -57,11 +60,10 @@ def test_elements_become_the_parts_of_a_section_in_their_order(monkeypatch):
         (Row("a <i>&amp;", 2),),
     )
     assert page.lines == ((20, "a <i>&amp;, 2 runs"),)
-    assert page.section is not None and (page.section.id, page.section.title) == (
-        "a-topic",
-        "A title",
-    )
-    table, text = page.section.parts
+    section = page.section()
+    assert section is not None
+    assert (section.id, section.title, section.has_no_data) == ("a-topic", "A title", False)
+    table, text = section.parts
     assert text == Text("One row.", "note", "t.rows", "1")
     assert (table.id, table.title, table.note) == ("t", "Names", "A note.")
     assert table.rows == [{"name": "a <i>&amp;", "runs": 2, "both": "a <i>&amp;, 2 runs"}]
@@ -71,14 +73,65 @@ def test_elements_become_the_parts_of_a_section_in_their_order(monkeypatch):
     ]
 
 
-def test_a_page_without_a_title_has_no_section(monkeypatch):
-    assert page_of(monkeypatch, "{% if a_topic.rows %}<h2>T</h2>{% endif %}").section is None
+def test_a_page_without_a_title_has_no_section_and_its_parts_join_another(monkeypatch):
+    assert page_of(monkeypatch, "{% if a_topic.rows %}<h2>T</h2>{% endif %}").section() is None
+    guest = page_of(monkeypatch, "<p>Guest.</p>")
+    assert guest.section() is None
+    (part,) = (part for _, part in guest.parts)
+    host = page_of(
+        monkeypatch,
+        """<h2 id="host" class="empty">T</h2><p>First.</p><p data-place="20">Last.</p>""",
+    )
+    section = host.section([(10, part)])
+    assert section is not None
+    assert (section.id, section.has_no_data) == ("host", True)
+    assert [text.words for text in section.parts] == ["First.", "Guest.", "Last."]
+
+
+def test_a_fold_has_a_table_with_a_column_per_varied_factor_and_cells_of_named_fields(monkeypatch):
+    page = page_of(
+        monkeypatch,
+        """<details><summary>More</summary>
+          <table id="t" data-rows="rows"><caption>Names</caption>
+            <th data-factors></th>
+            <th data-key="label" data-field="name" data-digits="4" data-group="both">name</th>
+          </table>
+        </details>""",
+        (Row("a", 2, ("x", "1")),),
+        (Column("first", "first", factor="first"), Column("second", "second", factor="second")),
+    )
+    ((_, fold),) = page.parts
+    assert isinstance(fold, Fold) and fold.title == "More"
+    (table,) = fold.parts
+    assert [column.key for column in table.columns] == ["first", "second", "label"]
+    assert (table.columns[2].digits, table.columns[2].group) == (4, "both")
+    assert table.rows == [{"first": "x", "second": "1", "label": "a"}]
+
+
+@pytest.mark.parametrize(
+    ("members", "text"),
+    [
+        ("rows | listed(words.named)", "a & b, 2 runs and c, 1 run"),
+        ("rows | listed(words.named, 1)", "a & b, 2 runs and 1 more"),
+        ("rows | map(attribute='name') | listed", "a & b and c"),
+    ],
+)
+def test_members_are_listed_as_words_or_by_a_sentence_and_are_escaped_once(
+    monkeypatch, members, text
+):
+    page = page_of(
+        monkeypatch,
+        f"""{{% import "a_topic/words.j2" as words %}}<p>{{{{ a_topic.{members} }}}}</p>""",
+        (Row("a & b", 2), Row("c", 1)),
+    )
+    ((_, part),) = page.parts
+    assert isinstance(part, Text) and part.words == text
 
 
 @pytest.mark.parametrize(
     ("page", "problem"),
     [
-        ("<h2>T</h2><div></div>", "<div>: allowed in a topic's page: caption, h2"),
+        ("<h2>T</h2><div></div>", "<div>: allowed in a topic's page: caption, details, h2"),
         ("<h2>T</h2>more", 'text outside of an element: "more"'),
         ("<h2>T</p>", "</p> ends no <p>"),
         ("</h2>", "</h2> ends no <h2>"),

@@ -5,4 +5,4 @@ from __future__ import annotations
 from wattwire.analysis.topics import Topic
 from wattwire.analysis.topics.limits.numbers import limits, stored
 
-TOPIC = Topic(30, limits, stored)
+TOPIC = Topic(limits, place=30, stored=stored)

@@ -126,9 +126,9 @@ def limits(evidence: Evidence) -> Limits:
     return Limits(tuple(_checked(evidence, case, level) for case in cases))
 
 
-def stored(result: Limits) -> list[dict[str, Any]]:
+def stored(result: Limits) -> dict[str, Any]:
     """Return the checks as JSON values. Missing and infinite numbers are null."""
-    return [_entry(check) for check in result.checks]
+    return {"limits": [_entry(check) for check in result.checks]}
 
 
 def _entry(check: Check) -> dict[str, Any]:

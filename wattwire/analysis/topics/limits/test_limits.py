@@ -38,8 +38,6 @@ from wattwire.stats import Interval, TooFew
 from wattwire.store import Campaign
 
 SHAPE = {"blocks": 4, "patterns": ("topic",), "intervals_s": (0.05,), "clients": (1,)}
-
-
 SENTENCES = Sentences("limits")
 
 
@@ -52,12 +50,12 @@ def test_each_treatment_is_held_to_the_limits_that_are_for_it(tmp_path):
     """The planted medians are 400 µs (slow) and 180 µs (fast)."""
     every = {"response": "latency_p50_us", "max": 280}
     fast = {"response": "latency_p50_us", "min": 100, "max": 280, "where": {"language": FAST}}
-    found = checked(tmp_path / "c", every, fast)
-    assert sorted((check.treatment, check.verdict) for check in found.checks) == [
+    result = checked(tmp_path / "c", every, fast)
+    assert sorted((check.treatment, check.verdict) for check in result.checks) == [
         ("Python", BROKEN), ("Swift", HOLDS), ("Swift", HOLDS),
     ]  # fmt: skip
-    assert found.verdict == BROKEN and not found.unclear
-    (python,) = found.broken
+    assert result.verdict == BROKEN and not result.unclear
+    (python,) = result.broken
     assert (python.treatment, python.max, python.min, python.unit) == ("Python", 280.0, None, "µs")
 
 
@@ -84,8 +82,8 @@ def test_a_limit_within_the_interval_cannot_be_told_nor_can_two_runs(tmp_path):
     ],
 )
 def test_zeros_losses_constants_and_what_was_not_measured(tmp_path, limit, loss, verdict):
-    found = checked(tmp_path / "c", limit, loss_share=loss)
-    assert {check.verdict for check in found.checks} == {verdict}, found
+    result = checked(tmp_path / "c", limit, loss_share=loss)
+    assert {check.verdict for check in result.checks} == {verdict}, result
 
 
 def test_a_percentile_among_lost_messages_is_beyond_any_limit(tmp_path):
@@ -98,7 +96,8 @@ def test_a_percentile_among_lost_messages_is_beyond_any_limit(tmp_path):
         row_of(path).with_columns(lost).pipe(put_row, path)
     everywhere = limits(gather(Campaign(campaign)))
     assert {check.verdict for check in everywhere.checks} == {BROKEN}
-    assert {entry["estimate"] for entry in stored(everywhere)} == {None}, "JSON has no infinity"
+    estimates = {entry["estimate"] for entry in stored(everywhere)["limits"]}
+    assert estimates == {None}, "JSON has no infinity"
     row_of(path).with_columns(pl.lit(5.0).alias("latency_p90_us")).pipe(put_row, path)
     but_one = limits(gather(Campaign(campaign)))
     assert sorted(check.verdict for check in but_one.checks) == [BROKEN, UNCLEAR]
@@ -109,7 +108,7 @@ def test_a_study_without_limits_has_no_section_and_no_line(tmp_path):
     none = limits(gather(Campaign(write_campaign(tmp_path / "c", Shape(**SHAPE)))))
     assert none == Limits() and none.verdict == HOLDS
     page = topic_page("limits", none)
-    assert (page.section, page.lines) == (None, ())
+    assert (page.section(), page.lines) == (None, ())
 
 
 def of_variants(folder: Any, limit: dict[str, Any], base: str = SLOW) -> Limits:
@@ -136,8 +135,8 @@ def test_a_limit_judges_the_head_and_shows_the_base_beside_it(tmp_path):
 
 def test_a_limit_that_names_a_variant_judges_that_variant(tmp_path):
     limit = {"response": "latency_p50_us", "max": 280, "where": {"variant": SLOW}}
-    found = of_variants(tmp_path / "c", limit, base=SLOW)
-    assert [(check.verdict, check.base) for check in found.checks] == [(BROKEN, None)]
+    result = of_variants(tmp_path / "c", limit, base=SLOW)
+    assert [(check.verdict, check.base) for check in result.checks] == [(BROKEN, None)]
 
 
 @pytest.mark.parametrize("runs", [1, 4])
@@ -151,10 +150,10 @@ def test_a_saturated_run_breaks_a_limit_on_latency_whatever_its_percentiles(tmp_
     campaign = write_campaign(tmp_path / "c", shape)
     assert not limits(gather(Campaign(campaign))).broken
     saturate(campaign, runs)
-    found = limits(gather(Campaign(campaign)))
-    verdicts = [check.verdict for check in found.checks]
+    result = limits(gather(Campaign(campaign)))
+    verdicts = [check.verdict for check in result.checks]
     assert verdicts == [BROKEN, BROKEN, UNCLEAR, HOLDS, HOLDS]
-    assert f"saturated) in {runs} of 4 runs" in str(found.checks[0].value)
+    assert f"saturated) in {runs} of 4 runs" in str(result.checks[0].value)
 
 
 def test_a_limit_on_losses_states_the_messages_that_were_never_sent(tmp_path):
@@ -165,11 +164,11 @@ def test_a_limit_on_losses_states_the_messages_that_were_never_sent(tmp_path):
         row = row_of(path)
         put_row(row.with_columns(lost=pl.lit(0), unsent=row["expected"]), path)
     evidence = gather(Campaign(campaign))
-    found = limits(evidence)
-    assert (found.verdict, found.checks[0].unsent_share) == (HOLDS, 0.5)
+    result = limits(evidence)
+    assert (result.verdict, result.checks[0].unsent_share) == (HOLDS, 0.5)
     assert failed_calls.never_sent(evidence).values, "the first lines state the same share"
-    assert table_of(found).rows[0]["unsent"] == 50.0
-    assert "50 % of the due messages" in SENTENCES.value(found.checks[0])
+    assert table_of(result).rows[0]["unsent"] == 50.0
+    assert "50 % of the due messages" in SENTENCES.value(result.checks[0])
 
 
 def test_a_limit_whose_treatments_were_all_skipped_does_not_hold(tmp_path):
@@ -180,9 +179,9 @@ def test_a_limit_whose_treatments_were_all_skipped_does_not_hold(tmp_path):
         {**entry, "skipped": "no toolchain"} if entry["treatment"]["language"] == SLOW else entry
         for entry in evidence.plan
     ]
-    found = limits(replace(evidence, plan=plan))
-    assert [(check.verdict, check.runs) for check in found.checks] == [(UNCLEAR, 0)]
-    assert found.nothing_usable and not Limits().nothing_usable
+    result = limits(replace(evidence, plan=plan))
+    assert [(check.verdict, check.runs) for check in result.checks] == [(UNCLEAR, 0)]
+    assert result.nothing_usable and not Limits().nothing_usable
 
 
 def test_an_unbounded_response_is_beyond_a_maximum_and_shows_no_minimum():
@@ -204,7 +203,7 @@ def check(verdict: str, **fields: Any) -> Check:
 
 def table_of(result: Limits) -> Any:
     """Return the table on the page."""
-    section = topic_page("limits", result).section
+    section = topic_page("limits", result).section()
     assert section is not None and section.id == "limits"
     return section.parts[1]
 
@@ -220,18 +219,20 @@ def table_of(result: Limits) -> Any:
 )
 def test_the_page_states_the_verdict_on_all_limits(verdicts, verdict, tone):
     page = topic_page("limits", Limits(tuple(map(check, verdicts))))
-    text = page.section.parts[0]
+    section = page.section()
+    assert section is not None
+    text = section.parts[0]
     assert (text.key, text.value, text.tone) == ("limits.verdict", verdict, tone)
     assert page.lines == ((10, text.words),), "the top of the page has the same sentence"
-    assert [row["verdict"] for row in page.section.parts[1].rows] == verdicts
+    assert [row["verdict"] for row in section.parts[1].rows] == verdicts
 
 
 def test_the_summary_names_three_broken_limits_and_counts_the_others():
-    found = Limits(tuple(check(BROKEN, treatment=name) for name in "ABCDE"))
-    assert ([one.treatment for one in found.named], found.unnamed) == (["A", "B", "C"], 2)
-    summary = SENTENCES.summary(found)
+    result = Limits(tuple(check(BROKEN, treatment=name) for name in "ABCDE"))
+    assert ([check.treatment for check in result.named], result.unnamed) == (["A", "B", "C"], 2)
+    summary = SENTENCES.summary(result)
     assert ", C: " in summary and ", D: " not in summary and summary.endswith("; and 2 more.")
-    assert SENTENCES.summary(Limits(found.checks[:3])).endswith("4 runs).")
+    assert SENTENCES.summary(Limits(result.checks[:3])).endswith("4 runs).")
 
 
 def test_the_table_holds_values_and_has_columns_only_where_they_say_something():
@@ -262,7 +263,8 @@ def test_a_limit_is_named_with_its_bounds_and_its_treatment(bounds, text):
 
 def test_the_stored_entry_has_an_interval_a_common_value_or_a_reason():
     few = TooFew(2, 3, "runs")
-    entries = stored(Limits(tuple(check(HOLDS, value=value) for value in (SURE, 5.0, few))))
+    checks = tuple(check(HOLDS, value=value) for value in (SURE, 5.0, few))
+    entries = stored(Limits(checks))["limits"]
     assert [(entry["estimate"], entry["low"], entry["reason"]) for entry in entries] == [
         (404.0, 372.0, ""), (5.0, None, ""), (None, None, str(few)),
     ]  # fmt: skip
