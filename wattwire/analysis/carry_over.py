@@ -11,9 +11,8 @@ from wattwire import stats
 from wattwire.analysis import not_compared
 from wattwire.analysis.answering.block_models import fit_of
 from wattwire.analysis.answering.confidence import interval_confidence
-from wattwire.analysis.controls import question_responses
 from wattwire.analysis.dataset import Evidence, all_levels, levels_of
-from wattwire.analysis.responses import CPU, LATENCY_P50, Response, measured
+from wattwire.analysis.responses import CPU, LATENCY_P50, Response, measured, question_responses
 from wattwire.model.derived import FloatArray, column
 from wattwire.stats import Effect, Interval, NotComputable, TooFew
 

@@ -15,9 +15,9 @@ from wattwire.analysis.answering.confidence import CONFIDENCE, interval_confiden
 from wattwire.analysis.answering.disagreement import disagreeing_factor
 from wattwire.analysis.answering.single_contrast import contrast, rank_companion
 from wattwire.analysis.comparing.common import judges_variants
-from wattwire.analysis.controls import noise
 from wattwire.analysis.dataset import Evidence, same_level
 from wattwire.analysis.responses import Response, resolve
+from wattwire.analysis.topics.controls.numbers import noise
 from wattwire.model.variants import FACTOR
 
 

@@ -16,14 +16,14 @@ import polars as pl
 
 from wattwire import stats
 from wattwire.analysis.answering.answer_types import Answer, Answers
-from wattwire.analysis.answering.confidence import CONFIDENCE, interval_confidence
+from wattwire.analysis.answering.confidence import CONFIDENCE
 from wattwire.analysis.best_alternative import Choice, choices
 from wattwire.analysis.carried import too_few
-from wattwire.analysis.controls import PAIRS_MIN, control_pairs, question_responses
 from wattwire.analysis.dataset import Evidence, all_levels, by_treatment
 from wattwire.analysis.interactions import Change, by_level, changes
+from wattwire.analysis.json_values import finite, interval_values
 from wattwire.analysis.publication.claims import Comparison, DecidedClaim, decide_claims
-from wattwire.analysis.responses import Response, measured
+from wattwire.analysis.responses import question_responses
 from wattwire.analysis.topics import topics
 from wattwire.analysis.validity import entry, notices
 from wattwire.model import words
@@ -31,7 +31,6 @@ from wattwire.model.derived import FloatArray, column
 
 Result = TypeVar("Result")
 VERSION = 2
-CONTROLS = {"identical_labels": ("b", "a"), "sampling": ("a", "unsampled")}
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,6 @@ def _other_values(evidence: Evidence, answers: Answers) -> dict[str, Any]:
             change_entry(evidence, change) for change in changes(by_level(evidence, answers))
         ],
         "treatments": list(_treatments(evidence, answers)),
-        "controls": list(_controls(evidence)),
         "best_alternatives": [_choice(choice) for choice in choices(evidence, answers)],
         "claims": [_claim(item) for item in decide_claims(evidence, answers).items],
         "validity_notices": [entry(notice) for notice in notices(evidence)],
@@ -109,7 +107,7 @@ def _contrast(evidence: Evidence, answers: Answers, answer: Answer) -> dict[str,
     return {
         **named,
         "kind": "ratio" if is_ratio else "difference",
-        **_interval(answer.interval),
+        **interval_values(answer.interval),
         "outcome": answers.outcome(answer),
         # On the scale of the contrast: a factor above 1, or a difference in the response's unit.
         "noise_floor": math.exp(floor) if is_ratio and floor is not None else floor,
@@ -134,26 +132,10 @@ def change_entry(evidence: Evidence, change: Change) -> dict[str, Any]:
             {
                 "level": level,
                 "level_title": evidence.title(change.other, level),
-                **_interval(interval),
+                **interval_values(interval),
             }
             for level, interval in change.levels
         ],
-    }
-
-
-def _interval(interval: stats.Interval) -> dict[str, Any]:
-    """Return an interval as JSON values.
-
-    `interval_level` is the confidence level of this interval. The simultaneous level of all
-    intervals of a family is 95 %.
-    """
-    return {
-        "estimate": _number(interval.estimate),
-        "low": _number(interval.low),
-        "high": _number(interval.high),
-        "interval_level": interval.level,
-        "degrees": interval.degrees,
-        "method": interval.method,
     }
 
 
@@ -175,27 +157,6 @@ def _treatments(evidence: Evidence, answers: Answers) -> Iterator[dict[str, Any]
         }
 
 
-def _controls(evidence: Evidence) -> Iterator[dict[str, Any]]:
-    """Yield the ratios of control runs per response: A/A, and with sampling over without it."""
-    for response in question_responses(evidence):
-        if measured(evidence.controls, response):
-            pairs = {
-                name: _paired_ratio(evidence, response, *sides) for name, sides in CONTROLS.items()
-            }
-            yield {"response": response.column, **pairs}
-
-
-def _paired_ratio(
-    evidence: Evidence, response: Response, first: str, second: str
-) -> dict[str, Any] | None:
-    upper, lower = control_pairs(evidence, response, first, second)
-    positive = (upper > 0) & (lower > 0)
-    if not positive.all() or len(upper) < PAIRS_MIN:
-        return None
-    interval = stats.geometric_mean(upper / lower, interval_confidence(evidence))
-    return _interval(interval) if isinstance(interval, stats.Interval) else None
-
-
 def _values(frame: pl.DataFrame, name: str) -> FloatArray:
     """Return a column, shape (runs,); empty if any run has too few messages for a percentile.
 
@@ -206,14 +167,14 @@ def _values(frame: pl.DataFrame, name: str) -> FloatArray:
 
 def _median(values: FloatArray) -> float | None:
     known = values[~np.isnan(values)]
-    return _number(float(np.median(known))) if known.size else None
+    return finite(float(np.median(known))) if known.size else None
 
 
 def _geometric_mean(values: FloatArray) -> float | None:
     known = values[~np.isnan(values)]
     if not known.size or (known <= 0).any():
         return None
-    return _number(float(np.exp(np.mean(np.log(known)))))
+    return finite(float(np.exp(np.mean(np.log(known)))))
 
 
 def _choice(choice: Choice) -> dict[str, Any]:
@@ -229,9 +190,9 @@ def _choice(choice: Choice) -> dict[str, Any]:
             {
                 "title": placed.title,
                 "levels": list(placed.levels),
-                "geometric_mean": _number(placed.typical),
-                "over_lowest": _number(placed.over_lowest),
-                "over_lowest_max": _number(placed.at_most),
+                "geometric_mean": finite(placed.typical),
+                "over_lowest": finite(placed.over_lowest),
+                "over_lowest_max": finite(placed.at_most),
                 "group": placed.group,
             }
             for placed in choice.placed
@@ -282,16 +243,11 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
         "left": dict(comparison.left),
         "right": dict(comparison.right),
         "at": dict(comparison.at),
-        "estimate": _number(interval.estimate) if interval else None,
-        "low": _number(interval.low) if interval else None,
-        "high": _number(interval.high) if interval else None,
+        "estimate": finite(interval.estimate) if interval else None,
+        "low": finite(interval.low) if interval else None,
+        "high": finite(interval.high) if interval else None,
         "interval_level": interval.level if interval else None,
         "outcome": comparison.outcome,
         "decision": comparison.decision,
         "reason": "" if interval else str(result),
     }
-
-
-def _number(value: float) -> float | None:
-    """Return `value`, or None if it is not finite, because JSON has no infinity."""
-    return value if math.isfinite(value) else None

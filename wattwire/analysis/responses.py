@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from wattwire.analysis.dataset import Evidence
 from wattwire.model import metrics
 from wattwire.model.derived import column
 from wattwire.model.flows import COLUMN
@@ -112,6 +113,16 @@ def offered(
     for response in (*named, *OFFERED):
         by_column.setdefault(response.column, response)
     return tuple(by_column.values())
+
+
+def question_responses(evidence: Evidence, with_shares: bool = False) -> list[Response]:
+    """Return the distinct responses of the study's questions that have ratios.
+
+    If `with_shares` is set, shares are included, although they have only differences.
+    """
+    names = [name for question in evidence.study.questions for name in question.responses]
+    responses = dict.fromkeys(resolve(name) for name in names)
+    return [response for response in responses if with_shares or not response.share]
 
 
 def measured(frame: pl.DataFrame, response: Response) -> bool:

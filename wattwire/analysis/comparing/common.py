@@ -15,9 +15,9 @@ from wattwire.analysis.carried import carried, why_void
 from wattwire.analysis.carried import why_not as carried_why_not
 from wattwire.analysis.comparing.decision import MARGIN, Incomplete
 from wattwire.analysis.comparing.notes import MarginNote, MarginSource, SideNoise
-from wattwire.analysis.controls import noise_floor, pairs
 from wattwire.analysis.dataset import CampaignReader, Evidence, all_levels
 from wattwire.analysis.responses import Response, resolve
+from wattwire.analysis.topics.controls.numbers import noise_floor, pairs
 from wattwire.model import metrics
 from wattwire.model.cores import CORES, FREE
 from wattwire.model.derived import FloatArray, column

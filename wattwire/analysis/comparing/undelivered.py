@@ -28,9 +28,9 @@ from wattwire.analysis.comparing.decision import (
     share_margin,
 )
 from wattwire.analysis.comparing.notes import SharesNote
-from wattwire.analysis.controls import differences, noise_floor
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.responses import Response, resolve
+from wattwire.analysis.topics.controls.numbers import differences, noise_floor
 from wattwire.model.derived import FloatArray
 from wattwire.model.verdict import Outcome
 

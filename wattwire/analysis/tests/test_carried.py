@@ -11,9 +11,9 @@ import pytest
 from wattwire import stats
 from wattwire.analysis import carried
 from wattwire.analysis.contrasts import answer_all
-from wattwire.analysis.controls import noise
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.document import document
+from wattwire.analysis.topics.controls.numbers import noise
 from wattwire.analysis.topics.limits.numbers import BROKEN, UNCLEAR, limits
 from wattwire.model.quantiles import share_of
 from wattwire.report.tests.synthetic import Shape, put_row, row_of, write_campaign

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 from wattwire import stats
 from wattwire.analysis.answering.confidence import CONFIDENCE
-from wattwire.analysis.controls import noise as noise_of
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.findings.rate_falls import BLOCKS_MIN, Falls, Group, falls_of
 from wattwire.analysis.findings.runs import Run
+from wattwire.analysis.topics.controls.numbers import noise as noise_of
 from wattwire.model import words
 from wattwire.report.findings.finding import Detector, Finding, Searched, Silence
 from wattwire.report.parts import Column, Table

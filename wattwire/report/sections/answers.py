@@ -12,11 +12,10 @@ from wattwire.analysis.answering.baselines import baseline_of, planned_baseline
 from wattwire.analysis.answering.confidence import CONFIDENCE
 from wattwire.analysis.best_alternative import choices
 from wattwire.analysis.comparing.common import judges_variants
-from wattwire.analysis.controls import question_responses
 from wattwire.analysis.dataset import Evidence, same_level
 from wattwire.analysis.document import change_entry
 from wattwire.analysis.interactions import AtLevel, by_level, changes
-from wattwire.analysis.responses import Response
+from wattwire.analysis.responses import Response, question_responses
 from wattwire.model import words
 from wattwire.model.questions import factors_without_question
 from wattwire.model.variants import FACTOR

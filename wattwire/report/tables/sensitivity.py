@@ -17,10 +17,10 @@ from wattwire.analysis import not_compared
 from wattwire.analysis.answering.answer_types import Answer, Answers
 from wattwire.analysis.answering.block_models import block_table, usable_fit
 from wattwire.analysis.answering.confidence import CONFIDENCE, interval_confidence
-from wattwire.analysis.controls import pairs
 from wattwire.analysis.dataset import Evidence, all_levels, same_level
 from wattwire.analysis.error_checks import ALARM
 from wattwire.analysis.responses import Response
+from wattwire.analysis.topics.controls.numbers import pairs
 from wattwire.model import words
 from wattwire.model.derived import FloatArray
 from wattwire.report.parts import Column, Fold, Table, Text

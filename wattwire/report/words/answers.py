@@ -15,9 +15,9 @@ from wattwire.analysis.answering.answer_types import NUMBER, Answer, Answers
 from wattwire.analysis.answering.confidence import CONFIDENCE, has_few_degrees
 from wattwire.analysis.best_alternative import choices
 from wattwire.analysis.comparing.common import judges_variants
-from wattwire.analysis.controls import question_responses
 from wattwire.analysis.dataset import Evidence, by_treatment
 from wattwire.analysis.interactions import by_level, changes, partly_answered
+from wattwire.analysis.responses import question_responses
 from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.model.flows import COLUMN

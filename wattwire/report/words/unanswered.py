@@ -16,11 +16,10 @@ import numpy as np
 
 from wattwire.analysis.answering.answer_types import NUMBER, Answers
 from wattwire.analysis.comparing.common import judges_variants
-from wattwire.analysis.controls import question_responses
 from wattwire.analysis.dataset import Evidence, all_levels, same_level
 from wattwire.analysis.metrics_by_role import BOTH, is_measured
 from wattwire.analysis.offloading.emulated import is_emulated
-from wattwire.analysis.responses import measured, resolve
+from wattwire.analysis.responses import measured, question_responses, resolve
 from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.model.study import Study

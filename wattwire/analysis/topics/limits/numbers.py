@@ -14,6 +14,7 @@ from wattwire import stats
 from wattwire.analysis import carried
 from wattwire.analysis.answering.confidence import CONFIDENCE, interval_confidence
 from wattwire.analysis.dataset import Evidence, all_levels
+from wattwire.analysis.json_values import finite
 from wattwire.analysis.responses import Response, measured, resolve
 from wattwire.model.derived import FloatArray, column
 from wattwire.model.flows import has_flow_of
@@ -142,16 +143,11 @@ def _entry(check: Check) -> dict[str, Any]:
         "treatment": check.treatment,
         "verdict": check.verdict,
         "runs": check.runs,
-        "estimate": _finite(interval.estimate if interval else value),
-        "low": _finite(interval.low if interval else None),
-        "high": _finite(interval.high if interval else None),
+        "estimate": finite(interval.estimate if interval else value),
+        "low": finite(interval.low if interval else None),
+        "high": finite(interval.high if interval else None),
         "reason": "" if has_number else str(value),
     }
-
-
-def _finite(value: Any) -> float | None:
-    """Return a finite number, or None for an infinite one and for the reason of a missing one."""
-    return value if isinstance(value, float) and math.isfinite(value) else None
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import re
@@ -13,12 +14,22 @@ import pytest
 
 from wattwire.analysis.comparing.common import noise_of
 from wattwire.analysis.contrasts import answer_all
-from wattwire.analysis.controls import noise, noise_floor, pairs
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.responses import resolve
+from wattwire.analysis.topics.controls.numbers import (
+    Compared,
+    Controls,
+    _ratio,
+    noise,
+    noise_floor,
+    pairs,
+    stored,
+)
 from wattwire.report import build_report
 from wattwire.report.tests.synthetic import CPU_RATIO, Shape, put_row, row_of, write_campaign
 from wattwire.report.tests.test_page import built, table
+from wattwire.report.topic_page import topic_page
+from wattwire.stats import Interval, NotComputable
 from wattwire.store import Campaign
 
 SMALL = {"blocks": 5, "patterns": ("topic",), "intervals_s": (0.05,), "clients": (1,)}
@@ -110,3 +121,50 @@ def test_control_runs_are_in_no_answer(tmp_path):
     few = built(tmp_path / "one", Shape(b_over_a=2.0, **{**SMALL, "blocks": 1}))[1]
     row = next(r for r in table(few, "controls") if r["response"] == "CPU time per message")
     assert float(row["same"]) == pytest.approx(2.0, rel=0.2)
+
+
+SAME = Interval(1.1, 0.9, 1.3, 0.95, 5, "t, log scale")
+
+
+def of_response(**fields) -> Controls:
+    """Return the result of five pairs in one response."""
+    compared = Compared("cpu_us_per_message", "CPU time per message", True, SAME, 5, SAME, 5)
+    return Controls(True, "A", (dataclasses.replace(compared, **fields),))
+
+
+def test_a_campaign_without_control_runs_has_no_section_and_one_without_valid_ones_states_it():
+    assert topic_page("controls", Controls()).section() is None
+    section = topic_page("controls", Controls(is_planned=True)).section()
+    assert section is not None
+    assert [(text.tone, text.key, text.value) for text in section.parts] == [
+        ("", "controls.treatment", ""), ("warning", "controls.responses", "0"),
+    ]  # fmt: skip
+
+
+def test_the_table_has_ratios_numbers_and_reasons():
+    section = topic_page("controls", of_response(sampled=None, sampled_pairs=0)).section()
+    assert section is not None
+    text, ratios = section.parts
+    assert text.value == "A" and "one treatment (A) was" in text.words
+    assert ratios.rows == [
+        {"response": "CPU time per message", "same": SAME, "same_pairs": 5, "sampled": None,
+         "sampled_pairs": 0},
+    ]  # fmt: skip
+
+
+def test_pairs_give_an_interval_a_mean_a_reason_or_nothing():
+    ones = np.ones(3)
+    assert isinstance(_ratio(2 * ones, ones, "µs", 0.95), Interval)
+    assert _ratio(2 * ones[:2], ones[:2], "µs", 0.95) == pytest.approx(2.0)
+    assert _ratio(ones[:0], ones[:0], "µs", 0.95) is None
+    reason = _ratio(np.array([3.0, 0.0]), ones[:2], "µs", 0.95)
+    assert isinstance(reason, NotComputable)
+    assert "in 1 pair; mean difference 0.500 µs" in reason.reason
+
+
+def test_only_intervals_of_responses_that_a_question_names_are_stored():
+    (entry,) = stored(of_response(sampled=2.0))["controls"]
+    assert entry["response"] == "cpu_us_per_message"
+    assert entry["identical_labels"]["low"] == 0.9
+    assert entry["sampling"] is None
+    assert stored(of_response(is_asked=False)) == {"controls": []}
