@@ -78,7 +78,6 @@ def _other_values(evidence: Evidence, answers: Answers) -> dict[str, Any]:
         "claims": [_claim(item) for item in decide_claims(evidence, answers).items],
         "validity_notices": [entry(notice) for notice in notices(evidence)],
         "warm_up": evidence.warm_up,
-        "stopping": evidence.stopping,
     }
 
 

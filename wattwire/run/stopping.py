@@ -14,7 +14,7 @@ KEY = "stopping"
 class Stopping:
     """State of the stopping rule, which determines the runs that are unnecessary.
 
-    `analysis/stopping.py` defines the rule. The rule is applied once per block. Its result is
+    `analysis/topics/stopping` defines the rule. The rule is applied once per block. Its result is
     stored in the journal, so that a stopped campaign does not continue when it is resumed.
     """
 
@@ -48,9 +48,9 @@ class Stopping:
 
         Return a message if the campaign stops, else None.
         """
-        from wattwire.analysis import stopping  # noqa: PLC0415 - statistics are slow to import
+        from wattwire.analysis.topics.stopping.numbers import judge  # noqa: PLC0415 - slow
 
-        result = stopping.judge(self._campaign)
+        result = judge(self._campaign)
         if result is None:
             return None
         finished_before = self._result.get("finished", {})

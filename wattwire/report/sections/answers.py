@@ -24,12 +24,12 @@ from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart
 from wattwire.report.parts import Column, Figure, Fold, Section, Table, Text
 from wattwire.report.tables import differences, sensitivity, short_answers
 from wattwire.report.tables.best_alternative import table as alternatives_table
+from wattwire.report.topic_page import Placed
 from wattwire.report.words import (
     best_alternative,
     correlation,
     missing_values,
     not_compared,
-    stopping,
     unanswered,
 )
 from wattwire.report.words.answers import claim, few_degrees, nothing_to_compare, sentence_of_all
@@ -147,11 +147,15 @@ sentences. LOWEST_LISTED and HIGHEST_LISTED are their numbers.
 
 
 def section(
-    evidence: Evidence, answers: Answers, document: Mapping[str, Any] | None = None
+    evidence: Evidence,
+    answers: Answers,
+    document: Mapping[str, Any] | None = None,
+    joining: Sequence[Placed] = (),
 ) -> Section:
     """Return the section that answers each question with simultaneous intervals.
 
-    It begins with a short table of all answers in `document` (report/analysis.json).
+    It begins with a short table of all answers in `document` (report/analysis.json). The parts of
+    topics that join the section precede its warnings on the answers.
     """
     part = Section("answers", PHRASES("title"))
     summary = short_answers.table(document) if document else None
@@ -164,9 +168,7 @@ def section(
         several = len(evidence.varied) > 1
         warning = PHRASES("one_block") if several else PHRASES("one_block_one_factor")
         part.parts.append(Text(warning, "warning"))
-    stop_sentence = stopping.sentence(evidence)
-    if stop_sentence:
-        part.parts.append(Text(stop_sentence))
+    part.parts += [joining_part for _, joining_part in joining]
     degrees_warning = few_degrees(evidence, answers)
     if degrees_warning:
         part.parts.append(Text(degrees_warning, "warning"))
@@ -505,7 +507,9 @@ def _head(data: PageData) -> list[HeadLine]:
 
 PART = PagePart(
     10,
-    lambda data: [section(data.evidence, data.answers, data.document.values)],
+    lambda data: [
+        section(data.evidence, data.answers, data.document.values, data.joining("answers"))
+    ],
     _head,
     of_messages=True,
 )

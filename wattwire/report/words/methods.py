@@ -16,12 +16,14 @@ from wattwire.analysis.comparing.within_campaign import compare_inside
 from wattwire.analysis.dataset import Evidence, all_levels, grouped_factor, order_of
 from wattwire.analysis.not_compared import FAILED_MAX
 from wattwire.analysis.responses import resolve
+from wattwire.analysis.topics.stopping.numbers import stopping
 from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.model.errors import UsageError
 from wattwire.model.validity import VALIDITY
 from wattwire.model.words import edited_words
-from wattwire.report.words import comparing, stopping, warm_up
+from wattwire.report.topic_page import Sentences
+from wattwire.report.words import comparing, warm_up
 from wattwire.report.words.design_part import requested_part
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 from wattwire.stats.blocked import GROUPED
@@ -193,6 +195,7 @@ PHRASES = Phrases(
     },
 )
 
+STOPPING = Sentences("stopping")
 MACHINE_FACTS = ("cpu_name", "cpus", "memory_total", "operating_system", "kernel", "virtualisation")
 GIB = 1 << 30
 LEVELS_MAX = 8
@@ -315,9 +318,9 @@ def _design(evidence: Evidence) -> Iterator[str]:
         together=together,
         runs=len(evidence.designed),
     )
-    stopped = stopping.sentence(evidence)
-    if stopped:
-        yield stopped
+    rule = stopping(evidence)
+    if rule.target:
+        yield STOPPING.sentence(rule)
     if evidence.controls_planned:
         yield PHRASES("controls")
     if requested := requested_part(evidence):

@@ -2,10 +2,10 @@
 
 Each file of the report begins with such a table, in the order of the page:
 
-    PHRASES = Phrases("stopping", {"reached": "Stopped after {after} of {blocks:plural block}."})
+    PHRASES = Phrases("design", {"skipped": "{treatments:plural treatment} skipped"})
 
-`PHRASES("reached", after=7, blocks=20)` is a Phrase. It contains the text for the reader, the key
-"stopping.reached" and the unformatted values. Tests assert the key and the values, so rewriting a
+`PHRASES("skipped", treatments=7)` is a Phrase. It contains the text for the reader, the key
+"design.skipped" and the unformatted values. Tests assert the key and the values, so rewriting a
 sentence changes only its table. tests/tidy checks every call against its table.
 """
 

@@ -57,7 +57,7 @@ def judged(monkeypatch):
     """Return a function that runs a campaign with `judge` instead of the analysis."""
 
     def run(runner, judge) -> None:
-        monkeypatch.setattr("wattwire.analysis.stopping.judge", judge)
+        monkeypatch.setattr("wattwire.analysis.topics.stopping.numbers.judge", judge)
         runner.execute()
 
     return run

@@ -11,16 +11,26 @@ import pytest
 from wattwire import stats
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
-from wattwire.analysis.stopping import judge
-from wattwire.report.tests.phrase_search import only
+from wattwire.analysis.topics.stopping.numbers import (
+    NOT_REACHED,
+    REACHED,
+    RUNNING,
+    UNCHECKED,
+    Finished,
+    Stopping,
+    judge,
+    stopping,
+    stored,
+)
 from wattwire.report.tests.synthetic import Shape, write_campaign
-from wattwire.report.words import stopping
+from wattwire.report.topic_page import Sentences, topic_page
 from wattwire.report.words.methods import methods
 from wattwire.run.stopping import KEY
 from wattwire.stats import sequential
 from wattwire.store import Campaign
 
 BLOCKS = 11
+SENTENCES = Sentences("stopping")
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +72,8 @@ def test_a_narrow_aim_is_not_reached_and_no_aim_is_never_looked_at(folder) -> No
     assert found is not None
     assert not found["reached"]
     assert judge(reader_of(folder)) is None
-    assert stopping.sentence(gather(reader_of(folder))) is None
+    none = stopping(gather(reader_of(folder)))
+    assert none == Stopping() and topic_page("stopping", none).parts == ()
 
 
 def test_the_page_says_stopped_or_not_reached_and_spared_runs_are_not_missing(copied) -> None:
@@ -74,14 +85,15 @@ def test_the_page_says_stopped_or_not_reached_and_spared_runs_are_not_missing(co
     reader.journal.set(KEY, {**look, "finished": {"swift": BLOCKS}, "reached": True})
     evidence = gather(reader)
     assert evidence.untried(evidence.designed) == 0
-    sentence = stopping.sentence(evidence)
-    reached = only(sentence, "stopping.reached").values
-    assert (reached["after"], reached["blocks"]) == (BLOCKS, 40)
-    assert only(sentence, "stopping.widest").values["width"] == 0.031
-    assert sentence in methods(evidence, answer_all(evidence))
+    result = stopping(evidence)
+    assert (result.state, result.after, result.blocks_max) == (REACHED, BLOCKS, 40)
+    assert (result.width, result.target, result.early) == (0.031, 0.05, ())
+    assert stored(result)["stopping"]["width"] == 0.031
+    assert SENTENCES.sentence(result) in methods(evidence, answer_all(evidence))
     not_reached = {"after": 40, "width": None, "finished": {}, "reached": False}
     reader.journal.set(KEY, {**look, **not_reached})
-    assert only(stopping.sentence(gather(reader)), "stopping.not_reached").values["blocks"] == 40
+    result = stopping(gather(reader))
+    assert (result.state, result.blocks_max, result.width) == (NOT_REACHED, 40, None)
 
 
 def test_a_level_that_was_known_early_is_named_and_its_spared_runs_are_not_missing(
@@ -97,8 +109,35 @@ def test_a_level_that_was_known_early_is_named_and_its_spared_runs_are_not_missi
     reader.journal.set(KEY, {**look, "reached": True})
     assert len(planned) - len(gather(reader).planned) == 1
     reader.journal.set(KEY, {**look, "reached": False})
-    level = only(stopping.sentence(evidence), "stopping.finished_level")
-    assert level.values == {"level": "swift", "after": BLOCKS - 1}
+    result = stopping(evidence)
+    assert (result.state, result.early) == (RUNNING, (Finished("swift", BLOCKS - 1),))
     found = judge(reader)
     assert found is not None
     assert found["finished"] == ["swift"]
+
+
+LOOK = {"width": 0.13, "after": 7, "finished": {}, "reached": False}
+
+
+@pytest.mark.parametrize(
+    ("look", "state", "text"),
+    [
+        (None, UNCHECKED, "(± 25 %). The width has not been checked yet. Answers, "),
+        (LOOK, RUNNING, "After 7 of 20 blocks, the widest primary interval in CPU time is ± 13 %"),
+        ({**LOOK, "reached": True}, REACHED, "stopped after 7 of 20 blocks, because the widest"),
+        ({**LOOK, "after": 20, "width": None}, NOT_REACHED, "is unknown (target: ± 25 %). Answers"),
+        (
+            {**LOOK, "finished": {"a": 5, "b": 6, "c": 7}},
+            RUNNING,
+            "(target: ± 25 %). Later blocks omit levels with sufficiently precise ratios: "
+            "a after 5 and b after 6. Answers, ",
+        ),
+    ],
+)
+def test_each_state_of_the_rule_has_a_sentence_in_the_answers(look, state, text):
+    result = Stopping(0.25, 6, 20, look, "CPU time")
+    ((_, part),) = topic_page("stopping", result).parts
+    assert (part.key, part.value) == ("stopping.state", state)
+    assert text in part.words
+    assert part.words == SENTENCES.sentence(result)
+    assert part.words.endswith("starting with block 6.")
