@@ -25,7 +25,6 @@ from wattwire.analysis.json_values import finite, interval_values
 from wattwire.analysis.publication.claims import Comparison, DecidedClaim, decide_claims
 from wattwire.analysis.responses import question_responses
 from wattwire.analysis.topics import topics
-from wattwire.analysis.validity import entry, notices
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, column
 
@@ -76,7 +75,6 @@ def _other_values(evidence: Evidence, answers: Answers) -> dict[str, Any]:
         "treatments": list(_treatments(evidence, answers)),
         "best_alternatives": [_choice(choice) for choice in choices(evidence, answers)],
         "claims": [_claim(item) for item in decide_claims(evidence, answers).items],
-        "validity_notices": [entry(notice) for notice in notices(evidence)],
         "warm_up": evidence.warm_up,
     }
 

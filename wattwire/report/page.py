@@ -17,6 +17,7 @@ from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import CampaignReader, Evidence, gather
 from wattwire.analysis.document import Document, document
 from wattwire.analysis.latency import all_series
+from wattwire.analysis.topics.validity.numbers import Validity
 from wattwire.model.errors import UsageError
 from wattwire.report import findings
 from wattwire.report.figures.downsample import Thinner
@@ -25,13 +26,13 @@ from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart, page
 from wattwire.report.parts import Section, Table, figures_of, tables_of, write_csv
 from wattwire.report.print import render
 from wattwire.report.print.latex import write_tex
-from wattwire.report.words import unanswered, validity
+from wattwire.report.topic_page import Sentences
+from wattwire.report.words import unanswered
 from wattwire.report.words.phrases import split
 from wattwire.store import open_campaign
 from wattwire.store.files import refuse_links
 
-VALIDITY_PLACE = 20
-"""Position of notices on validity limits. It is between limits and unanswered questions."""
+VALIDITY = Sentences("validity")
 TITLE_MAX = 400
 """Maximum number of characters of the page's title, about three lines."""
 
@@ -81,8 +82,8 @@ def write_report(campaign: Path | CampaignReader, printed: bool = False) -> tupl
             drawer.begin(figures_of(section.parts))
         tables = tables_of([part for section in sections for part in section.parts])
         _write_tables(tables, folder / "tables", printed)
-        notices = validity.sentences(evidence)
-        title, rest, lines = _head(parts, data, notices)
+        notices = [VALIDITY.sentence(notice) for notice in results.result(Validity).notices]
+        title, rest, lines = _head(parts, data)
         answer = [title, rest, *(line.text for line in lines if not line.page_only)]
         answer = [text for text in (*answer, *unanswered.questions(evidence, answers)) if text]
         (folder / "answer.txt").write_text("".join(f"{line}\n" for line in answer), "utf-8")
@@ -110,12 +111,9 @@ def _sections(parts: Sequence[PagePart], data: PageData) -> Iterator[Section]:
         yield from (section for section in part.build(data) if section is not None)
 
 
-def _head(
-    parts: Sequence[PagePart], data: PageData, notices: Sequence[str]
-) -> tuple[str, str, list[HeadLine]]:
+def _head(parts: Sequence[PagePart], data: PageData) -> tuple[str, str, list[HeadLine]]:
     """Return the title of the page, its sentences that found no room, and the lines by place."""
     head_lines = [line for part in parts for line in part.head(data)]
-    head_lines += [HeadLine(VALIDITY_PLACE, text, page_only=True) for text in notices]
     head_lines += [
         HeadLine(place, text, page_only=True)
         for topic in data.topics.values()

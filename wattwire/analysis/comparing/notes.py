@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from wattwire.analysis.responses import Response
-from wattwire.analysis.validity import Notice
+from wattwire.analysis.topics.validity.numbers import Notice
 
 
 class MarginSource(Enum):

@@ -62,7 +62,7 @@ from wattwire.analysis.comparing.undelivered import (
 )
 from wattwire.analysis.dataset import CampaignReader, Evidence, gather
 from wattwire.analysis.responses import Response
-from wattwire.analysis.validity import notices
+from wattwire.analysis.topics.validity.numbers import validity
 from wattwire.model import words
 from wattwire.model.derived import FloatArray
 from wattwire.model.errors import UsageError
@@ -388,7 +388,7 @@ def _notes(
         if side.edited:
             yield EditedNote(name, side.edited)
     for name, side in named_sides:
-        for notice in notices(side):
+        for notice in validity(side).notices:
             yield ValidityNote(name, notice)
 
 

@@ -68,7 +68,7 @@ from wattwire.analysis.comparing.undelivered import (
 )
 from wattwire.analysis.dataset import CampaignReader, Evidence, gather
 from wattwire.analysis.responses import Response
-from wattwire.analysis.validity import notices
+from wattwire.analysis.topics.validity.numbers import validity
 from wattwire.model.cores import CORES, FREE
 from wattwire.model.derived import FloatArray
 from wattwire.model.errors import UsageError
@@ -396,7 +396,7 @@ def _notes(
     yield SideBySide(evidence.usable["block"].n_unique() if evidence.usable.height else 0)
     if evidence.edited:
         yield EditedNote(None, evidence.edited)
-    for notice in notices(evidence):
+    for notice in validity(evidence).notices:
         yield ValidityNote(None, notice)
     for response in responses:
         yield NoiseNote(response, (side_noise(None, evidence, response),))

@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.document import document
-from wattwire.analysis.validity import Rejudged
+from wattwire.analysis.topics.validity.numbers import Rejudged
 from wattwire.model.validity import ValidityLimits
 from wattwire.report.page import build_report
 from wattwire.report.tests.synthetic import Shape, write_campaign

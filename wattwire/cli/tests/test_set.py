@@ -10,8 +10,6 @@ from wattwire.cli.studies import change, chooser, load
 from wattwire.design import expand
 from wattwire.model.errors import UsageError
 from wattwire.model.study import parse_study
-from wattwire.model.validity import ValidityLimits
-from wattwire.report.words.validity import disabled
 
 GOOD = """
 [factors]
@@ -240,18 +238,6 @@ def test_a_validity_limit_on_a_share_may_be_written_in_percent(tmp_path: Path) -
     assert document["validity"] == {"other_load_max": 0.5}
     assert "allowed: a percentage" in refused(tmp_path, GOOD, "validity.steal_max=x%")
     assert "found '50%'" in refused(tmp_path, GOOD, "validity.stall_max_ms=50%")
-
-
-def test_a_share_of_one_or_more_is_said_to_open_its_limit() -> None:
-    assert disabled(ValidityLimits(steal_max=0.99)) == []
-    assert disabled(ValidityLimits(steal_max=1)) == [
-        "steal_max=1 disables this limit, so it excludes no run."
-    ]
-    (told,) = disabled(ValidityLimits(other_load_max=50))
-    assert told == (
-        "other_load_max=50 disables this limit (50 % is written 0.5 or 50%; 50 is 5,000 %), so it "
-        "excludes no run."
-    )
 
 
 @pytest.mark.parametrize("minimum", ["999", "0.999", "0.1.999999"])

@@ -148,13 +148,14 @@ def _print_texts(
 
 def _judged_again(folder: Path) -> list[str]:
     """Return a warning if the campaign's page and the archived files have different verdicts."""
-    from wattwire.report.words.validity import JUDGED_AGAIN  # noqa: PLC0415 - slow to import
+    from wattwire.report.topic_page import Sentences  # noqa: PLC0415 - slow to import
 
+    judged_again = Sentences("validity").judged_again()
     stamps = stamps_of(folder / "report" / "index.html").splitlines()
     return [
         f"The page of these data states: “{stamp}” This bundle and its texts use the verdicts as "
         "measured. To write that page from the unpacked folder, use `wattwire report` with the "
         "same --validity."
         for stamp in stamps
-        if stamp.startswith(JUDGED_AGAIN)
+        if stamp.startswith(judged_again)
     ]

@@ -299,10 +299,12 @@ def _print_meters(
 def _print_disabled_limits(limits: ValidityLimits) -> None:
     if not disabled_limits(limits):
         return
-    from wattwire.report.words import validity  # noqa: PLC0415 - statistics are slow to import
+    from wattwire.analysis.topics.validity.numbers import disabled  # noqa: PLC0415 - slow
+    from wattwire.report.topic_page import Sentences
 
-    for line in validity.disabled(limits):
-        _say(f"caution: {line}")
+    sentences = Sentences("validity")
+    for notice in disabled(limits):
+        _say(f"caution: {sentences.sentence(notice)}")
 
 
 def _print_pilot(study: Study, pilot: Path, width: str | None) -> None:

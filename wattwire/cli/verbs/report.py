@@ -108,7 +108,7 @@ def _rejudged(campaign: Campaign | ImportedCampaign, changes: list[str]) -> Any:
 
     Raises UsageError for an imported campaign and for an invalid change.
     """
-    from wattwire.analysis.validity import Rejudged  # noqa: PLC0415 - tables are slow to import
+    from wattwire.analysis.topics.validity.numbers import Rejudged  # noqa: PLC0415 - slow to import
 
     if isinstance(campaign, ImportedCampaign):
         raise UsageError(

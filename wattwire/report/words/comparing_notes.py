@@ -25,7 +25,7 @@ from wattwire.analysis.comparing.notes import (
     ValidityNote,
 )
 from wattwire.model.words import edited_words
-from wattwire.report.words import validity
+from wattwire.report.topic_page import Sentences
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 
 PHRASES = Phrases(
@@ -135,6 +135,7 @@ PHRASES = Phrases(
     },
 )
 
+VALIDITY = Sentences("validity")
 NAMED_MAX = 4
 AGENT_BUILD = "agent build"
 
@@ -155,7 +156,7 @@ def _note(note: Note) -> Phrase:
         case EditedNote():
             return _of_campaign(note.campaign, Phrase(edited_words(note.documents)))
         case ValidityNote():
-            return _of_campaign(note.campaign, validity.sentence(note.notice))
+            return _of_campaign(note.campaign, Phrase(VALIDITY.sentence(note.notice)))
         case NotMeasured(None, runs):
             return PHRASES("not_measured", runs=runs)
         case NotMeasured(campaign, runs):

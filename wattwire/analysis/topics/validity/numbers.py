@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 
@@ -149,6 +149,12 @@ class Look:
     """Reason codes with their numbers of runs, in descending order."""
     of_command: bool = False
     """Whether `exec` chose the look, not the user."""
+    kind: ClassVar[str] = "look"
+
+    @property
+    def share(self) -> float:
+        """The share of the runs that violate default limits; 0 without runs."""
+        return self.excluded / self.runs if self.runs else 0.0
 
 
 @dataclass(frozen=True)
@@ -163,6 +169,7 @@ class JudgedAgain:
     runs: int
     valid_as_measured: int
     runs_as_measured: int
+    kind: ClassVar[str] = "judged_again"
 
 
 @dataclass(frozen=True)
@@ -171,30 +178,55 @@ class DisabledLimit:
 
     key: str
     limit: float
+    kind: ClassVar[str] = "limit_disabled"
+
+    @property
+    def percent(self) -> float:
+        """The limit in percent."""
+        return 100 * self.limit
 
 
 Notice = Look | JudgedAgain | DisabledLimit
-KINDS = {Look: "look", JudgedAgain: "judged_again", DisabledLimit: "limit_disabled"}
-"""Class of a notice → its `kind` in analysis.json."""
+"""`kind` is the kind of a notice in analysis.json."""
 
 
-def notices(evidence: Evidence) -> Iterator[Notice]:
-    """Yield the notices on validity limits: not applied, changed after the runs, or disabled."""
+@dataclass(frozen=True)
+class Validity:
+    """The notices on a campaign's validity limits."""
+
+    notices: tuple[Notice, ...] = ()
+
+
+def validity(evidence: Evidence) -> Validity:
+    """Return the notices on validity limits: not applied, changed after the runs, or disabled."""
+    return Validity(tuple(_notices(evidence)))
+
+
+def stored(result: Validity) -> dict[str, Any]:
+    """Return the notices as JSON values."""
+    return {"validity_notices": [_entry(notice) for notice in result.notices]}
+
+
+def disabled(limits: ValidityLimits) -> list[DisabledLimit]:
+    """Return the limits on shares that are at least 1 and therefore exclude no run."""
+    return [DisabledLimit(key, limit) for key, limit in disabled_limits(limits).items()]
+
+
+def _notices(evidence: Evidence) -> Iterator[Notice]:
     limits, changes = evidence.study.validity, evidence.validity_changed
-    disabled = [DisabledLimit(key, limit) for key, limit in disabled_limits(limits).items()]
     if limits.look:
         look = _look(evidence)
         if look.excluded or not look.of_command:
             yield look
     elif not changes:
-        yield from disabled
+        yield from disabled(limits)
     if changes:
         stored = evidence.reader.summary_as_measured()  # type: ignore[attr-defined]
         # Use the report's attempts: no settling runs, no runs that count system calls.
         stored = stored.join(evidence.attempts, on=["run", "attempt"], how="semi")
         attempts = evidence.attempts
         yield JudgedAgain(changes, _valid(attempts), attempts.height, _valid(stored), stored.height)
-        yield from (notice for notice in disabled if notice.key in changes)
+        yield from (notice for notice in disabled(limits) if notice.key in changes)
 
 
 def _valid(attempts: pl.DataFrame) -> int:
@@ -214,9 +246,8 @@ def _look(evidence: Evidence) -> Look:
     return Look(evidence.attempts.height, excluded, tuple(codes.most_common()), of_command)
 
 
-def entry(notice: Notice) -> dict[str, Any]:
-    """Return a notice as JSON values: its `kind` and its numbers."""
+def _entry(notice: Notice) -> dict[str, Any]:
     values = dict(vars(notice))
     if isinstance(notice, Look):
         values["codes"] = dict(notice.codes)
-    return {"kind": KINDS[type(notice)], **values}
+    return {"kind": notice.kind, **values}

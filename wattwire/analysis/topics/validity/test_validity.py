@@ -8,16 +8,26 @@ import pytest
 
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
-from wattwire.analysis.validity import JudgedAgain, Look, Rejudged, notices
+from wattwire.analysis.topics.validity.numbers import (
+    DisabledLimit,
+    JudgedAgain,
+    Look,
+    Rejudged,
+    Validity,
+    disabled,
+    stored,
+    validity,
+)
 from wattwire.model.deployment import Request
 from wattwire.model.validity import ValidityLimits
 from wattwire.report.parts import tables_of
 from wattwire.report.sections import answers as answered
 from wattwire.report.tests.synthetic import Shape, put_row, row_of, write_campaign
+from wattwire.report.topic_page import Sentences, topic_page
 from wattwire.report.words.threats import threats
-from wattwire.report.words.validity import JUDGED_AGAIN, sentence, sentences
 from wattwire.store import Campaign
 
+SENTENCES = Sentences("validity")
 SMALL = {"patterns": ("topic",), "clients": (1,), "duration_s": 2.0, "blocks": 2}
 
 
@@ -61,10 +71,14 @@ def test_what_no_validity_limit_excluded_stays_excluded(busy):
 
 def test_the_page_is_stamped_where_limits_were_changed_afterwards(busy):
     changed = Rejudged(busy, ValidityLimits(other_load_max=0.5), "other_load_max=0.5")
-    assert sentences(gather(busy)) == []
-    assert list(notices(gather(changed))) == [JudgedAgain("other_load_max=0.5", 8, 8, 6, 8)]
-    (told,) = sentences(gather(changed))
-    assert told.startswith(JUDGED_AGAIN)
+    assert validity(gather(busy)) == Validity()
+    result = validity(gather(changed))
+    assert result.notices == (JudgedAgain("other_load_max=0.5", 8, 8, 6, 8),)
+    page = topic_page("validity", result)
+    ((place, told),) = page.lines
+    assert (place, page.parts) == (20, ())
+    assert told.startswith(SENTENCES.judged_again())
+    assert told == SENTENCES.sentence(*result.notices)
     assert told == (
         "After the measurement, the runs were judged again with other_load_max=0.5: 8 of 8 runs "
         "are valid (as measured: 6 of 8 runs are valid). The answers are exploratory."
@@ -73,17 +87,27 @@ def test_the_page_is_stamped_where_limits_were_changed_afterwards(busy):
 
 def test_a_share_in_percent_by_mistake_is_said_to_open_the_limit(busy):
     changed = Rejudged(busy, ValidityLimits(other_load_max=50), "other_load_max=50")
-    assert sentences(gather(changed))[1].startswith(
-        "other_load_max=50 disables this limit (50 % is"
+    assert validity(gather(changed)).notices[1] == DisabledLimit("other_load_max", 50)
+
+
+def test_a_share_of_one_or_more_disables_its_limit():
+    assert disabled(ValidityLimits(steal_max=0.99)) == []
+    (notice,) = disabled(ValidityLimits(steal_max=1))
+    text = "steal_max=1 disables this limit, so it excludes no run."
+    assert SENTENCES.sentence(notice) == text
+    (notice,) = disabled(ValidityLimits(other_load_max=50))
+    assert SENTENCES.sentence(notice) == (
+        "other_load_max=50 disables this limit (50 % is written 0.5 or 50%; 50 is 5,000 %), so it "
+        "excludes no run."
     )
 
 
 def test_a_look_without_a_run_says_nothing_of_default_limits(tmp_path):
     shape = Shape(**SMALL, drop_runs=tuple(range(100)), study={"validity": {"look": True}})
     campaign = Campaign(write_campaign(tmp_path / "c", shape))
-    assert sentences(gather(campaign)) == [
-        "The state of the machine excludes no run, because validity.look is set."
-    ]
+    (notice,) = validity(gather(campaign)).notices
+    text = "The state of the machine excludes no run, because validity.look is set."
+    assert SENTENCES.sentence(notice) == text
 
 
 def test_answers_under_limits_that_were_changed_afterwards_are_not_called_registered(busy):
@@ -111,24 +135,32 @@ def test_the_stamp_counts_the_same_runs_before_and_after(busy):
     row_of(path).with_columns(control=pl.lit("settling"), used=False).pipe(put_row, path)
     campaign = Campaign(busy.path)
     changed = Rejudged(campaign, ValidityLimits(other_load_max=0.5), "other_load_max=0.5")
-    (told,) = sentences(gather(changed))
-    assert "7 of 7 runs are valid (as measured: 5 of 7 runs are valid)." in told
+    assert validity(gather(changed)).notices == (JudgedAgain("other_load_max=0.5", 7, 7, 5, 7),)
 
 
 def test_a_look_says_what_the_default_limits_would_have_excluded(busy):
     look = Rejudged(busy, ValidityLimits(look=True), "look=true")
-    assert next(notices(gather(look))) == Look(8, 2, (("other_load", 2),))
-    told = sentences(gather(look))[0]
-    assert told.startswith(
-        "The state of the machine excludes no run, because validity.look is set."
-    )
+    result = validity(gather(look))
+    assert result.notices == (Look(8, 2, (("other_load", 2),)),)
+    told = SENTENCES.sentence(*result.notices)
     assert told.endswith("would have excluded 2 of 8 runs (25 %): other load 2.")
+    two = Look(8, 2, (("other_load", 2), ("stall", 1)))
+    assert SENTENCES.sentence(two).endswith("(25 %): other load 2, stall 1.")
+    assert SENTENCES.sentence(Look(8, 0, ())).endswith("not have excluded any run (8 runs).")
+    (entry,) = stored(result)["validity_notices"]
+    assert (entry["kind"], entry["excluded"], entry["codes"]) == ("look", 2, {"other_load": 2})
+
+
+def test_one_valid_run_is_in_the_singular():
+    told = SENTENCES.sentence(JudgedAgain("x=1", 1, 2, 0, 2))
+    assert "1 of 2 runs is valid (as measured: 0 of 2 runs are valid)" in told
 
 
 def test_a_command_names_a_busy_machine_and_no_limit_that_nobody_chose(busy):
     look = Look(4, 2, (("other_load", 2),), of_command=True)
-    assert sentence(look).startswith("In 2 of 4 runs, the machine was not quiet (other load 2).")
+    told = SENTENCES.sentence(look)
+    assert told.startswith("In 2 of 4 runs, the machine was not quiet (other load 2).")
     evidence = gather(Rejudged(busy, ValidityLimits(look=True), "look=true"))
     evidence.attempts = evidence.attempts.head(0)
     evidence.study = dataclasses.replace(evidence.study, request=Request(command=("x",)))
-    assert not any(isinstance(notice, Look) for notice in notices(evidence))
+    assert not any(isinstance(notice, Look) for notice in validity(evidence).notices)
