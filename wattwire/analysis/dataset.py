@@ -108,6 +108,11 @@ class Evidence:
         return isinstance(self.reader, ImportedCampaign)
 
     @property
+    def has_messages(self) -> bool:
+        """Whether nodes sent messages: data are not imported and are not those of a command."""
+        return not self.imported and self.study.request is None
+
+    @property
     def warmup_calls(self) -> int:
         """Number of warm-up calls of each client in a closed loop.
 

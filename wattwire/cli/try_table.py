@@ -27,10 +27,12 @@ from wattwire.analysis.dataset import Evidence, gather, rows_at, same_level
 from wattwire.analysis.document import document
 from wattwire.analysis.latency import all_series
 from wattwire.analysis.responses import CPU, LATENCY_P50
+from wattwire.analysis.topics.rates.numbers import delivered_hz, delivered_kind
 from wattwire.cli import answer_table
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, after_warmup, column, due_after_warmup
-from wattwire.report.tables import due_time, placements, rates, steady_state
+from wattwire.report.tables import due_time, placements, steady_state
+from wattwire.report.topic_page import Sentences
 from wattwire.report.words import concurrency, guarantees
 from wattwire.report.words.answers import all_ended, headline, sentence_of_all
 from wattwire.report.words.headlines import single_treatment
@@ -185,7 +187,7 @@ def compare(campaign: Campaign) -> Comparison:
         len(evidence.planned),
         frame["block"].n_unique() if frame.height else 0,
         answers.family if evidence.usable.height else answers.family_of_all,
-        rates.delivered_title(evidence),
+        Sentences("rates").delivered(delivered_kind(evidence)),
         tuple(answer_table.lines(document(evidence, answers).values, WIDTH)),
         tuple(_notes(evidence)),
     )
@@ -260,7 +262,7 @@ def _line(
         interval,
         _geometric(known),
         None,
-        rates.delivered_per_s(frame) or math.nan,
+        delivered_hz(frame) or math.nan,
         float(after_warmup(frame, "lost").sum() / expected) if expected else math.nan,
         float(np.nan_to_num(after_warmup(frame, "unsent")).sum() / due) if due else math.nan,
         float(after_warmup(frame, "failed").sum() / expected) if expected else math.nan,

@@ -13,6 +13,7 @@ from wattwire import stats
 from wattwire.analysis import carried, not_compared
 from wattwire.analysis.dataset import Evidence, all_levels, by_treatment, levels_run
 from wattwire.analysis.latency import Series
+from wattwire.analysis.topics.rates.numbers import delivered_hz, delivered_kind
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, column
 from wattwire.model.hosts.clocks import relations_of_run
@@ -28,8 +29,9 @@ from wattwire.report.figures.panels import (
 )
 from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart
 from wattwire.report.parts import Column, Figure, Section, Table, Text
-from wattwire.report.tables import due_time, hops, rates, steady_state
+from wattwire.report.tables import due_time, hops, steady_state
 from wattwire.report.tables.factor_columns import factor_columns
+from wattwire.report.topic_page import Sentences
 from wattwire.report.words import concurrency
 from wattwire.report.words.phrases import Phrase, Phrases
 
@@ -112,6 +114,7 @@ PHRASES = Phrases(
     },
 )
 
+RATES = Sentences("rates")
 LATE_SENDERS = 12
 """Place of the line on late senders at the top of the page."""
 SHARES = (0.5, 0.9, 0.99, 0.999)
@@ -270,7 +273,7 @@ def _percentiles(evidence: Evidence, series: Mapping[str, Series]) -> Table:
         row["lost"] = _lost_count(runs_us) - row["unsent"]
         for share in SHARES:
             row[_percentile_key(share)] = _percentile_of_runs(runs_us, share)
-        row["per_s"] = rates.delivered_per_s(frame)
+        row["per_s"] = delivered_hz(frame)
         # Messages that were never sent, which come last, have no send call.
         sent_us = [r.since_send_us[: r.since_send_us.size - r.unsent] for r in of_runs]
         for name in due_time.PERCENTILES:
@@ -284,7 +287,7 @@ def _percentiles(evidence: Evidence, series: Mapping[str, Series]) -> Table:
         Column("latencies", "latencies", "measured"),
         Column("lost", "lost or failed", "measured"),
         *([Column("unsent", "never sent", "measured")] if any(r["unsent"] for r in rows) else []),
-        Column("per_s", rates.delivered_title(evidence), "measured"),
+        Column("per_s", RATES.delivered(delivered_kind(evidence)), "measured"),
     ]
     columns += [
         Column(_percentile_key(s), _percentile_key(s).split("_")[0], "measured", "µs")

@@ -18,11 +18,13 @@ from wattwire.analysis.comparing.common import judges_variants
 from wattwire.analysis.dataset import Evidence, by_treatment
 from wattwire.analysis.interactions import by_level, changes, partly_answered
 from wattwire.analysis.responses import question_responses
+from wattwire.analysis.topics.loss.numbers import failed_calls, never_sent
 from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.model.flows import COLUMN
 from wattwire.model.verdict import ended_unsent
-from wattwire.report.words import comparing, failed_calls, not_compared
+from wattwire.report.topic_page import Sentences
+from wattwire.report.words import comparing, not_compared
 from wattwire.report.words.headline import (
     along_factor,
     exact_shares,
@@ -143,6 +145,7 @@ PHRASES = Phrases(
     },
 )
 
+LOSS = Sentences("loss")
 UNDECIDED = ("within noise", "undecided")
 """Outcomes without a decision, in their order in the headline."""
 LEVELS_NAMED = 3
@@ -384,9 +387,10 @@ def headline(evidence: Evidence, answers: Answers) -> Phrase:
     The headline has sentences on edits, treatments without comparison and failed calls, and the
     first sentence of the answers.
     """
-    failed = failed_calls.sentence(evidence)
+    failed = LOSS.calls_failed(failed_calls(evidence))
     # The share of lost messages does not include them, so they precede the answers.
-    edited = joined([words.edited_words(evidence.edited), failed_calls.never_sent(evidence)])
+    unsent = LOSS.never_sent(never_sent(evidence))
+    edited = joined([words.edited_words(evidence.edited), unsent])
     first = first_sentence(evidence, answers)
     if evidence.study.flows:
         # What arrives of each flow precedes; the page has the notes below its title.

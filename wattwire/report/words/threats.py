@@ -13,18 +13,21 @@ from wattwire.analysis import settling
 from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.dataset import Evidence, held_levels
 from wattwire.analysis.not_compared import FAILED_MAX
+from wattwire.analysis.topics.loss.numbers import failed_calls
 from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.model.validity import OTHER_LOAD
 from wattwire.model.words import edited_words
 from wattwire.report.findings import Findings
 from wattwire.report.tables import placements
-from wattwire.report.words import carry_over, failed_calls, missing_values
+from wattwire.report.topic_page import Sentences
+from wattwire.report.words import carry_over, missing_values
 from wattwire.report.words.error_checks import cautions
 from wattwire.report.words.methods import boots, facts_of, is_virtual
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 from wattwire.store import ImportedCampaign
 
+LOSS = Sentences("loss")
 REAL_TIME = "SCHED_FIFO"
 """The scheduler that the link emulator requests."""
 NO_CGROUPS = "none"
@@ -280,7 +283,7 @@ def _construct(evidence: Evidence) -> Iterator[Phrase]:
         yield PHRASES("construct_imported")
         return
     yield _energy(evidence)
-    failed = failed_calls.sentence(evidence)
+    failed = LOSS.calls_failed(failed_calls(evidence))
     if failed:
         yield PHRASES("failed_calls", failed=failed, share_max=FAILED_MAX)
     yield from _short_windows(evidence)

@@ -21,6 +21,7 @@ from wattwire.analysis.topics.limits.numbers import (
     limits,
     stored,
 )
+from wattwire.analysis.topics.loss.numbers import never_sent
 from wattwire.model.limits import Limit
 from wattwire.report.tests.synthetic import (
     FAST,
@@ -33,7 +34,6 @@ from wattwire.report.tests.synthetic import (
 )
 from wattwire.report.tests.test_comparing import of_variants as variants_of
 from wattwire.report.topic_page import Sentences, topic_page
-from wattwire.report.words import failed_calls
 from wattwire.stats import Interval, TooFew
 from wattwire.store import Campaign
 
@@ -166,7 +166,8 @@ def test_a_limit_on_losses_states_the_messages_that_were_never_sent(tmp_path):
     evidence = gather(Campaign(campaign))
     result = limits(evidence)
     assert (result.verdict, result.checks[0].unsent_share) == (HOLDS, 0.5)
-    assert failed_calls.never_sent(evidence).values, "the first lines state the same share"
+    shares = {treatment.share for treatment in never_sent(evidence).named}
+    assert shares == {0.5}, "the first lines state the same share"
     assert table_of(result).rows[0]["unsent"] == 50.0
     assert "50 % of the due messages" in SENTENCES.value(result.checks[0])
 

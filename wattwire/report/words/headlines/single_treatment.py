@@ -7,8 +7,9 @@ import numpy as np
 from wattwire import stats
 from wattwire.analysis import carried
 from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.topics.rates.numbers import delivered_hz, delivered_kind
 from wattwire.model.derived import after_warmup, column
-from wattwire.report.tables import rates
+from wattwire.report.topic_page import Sentences
 from wattwire.report.words.phrases import Phrase, Phrases
 
 PHRASES = Phrases(
@@ -25,6 +26,7 @@ PHRASES = Phrases(
         "no_value": "no run has it",
     },
 )
+RATES = Sentences("rates")
 MEDIAN, P99 = "latency_p50_us", "latency_p99_us"
 
 
@@ -34,7 +36,7 @@ def sentence(evidence: Evidence) -> Phrase:
     if evidence.varied or evidence.imported or evidence.study.flows or not frame.height:
         return Phrase()
     expected = after_warmup(frame, "expected").sum()
-    per_s = rates.delivered_per_s(frame)
+    per_s = delivered_hz(frame)
     if not expected > 0:
         return Phrase()
     return PHRASES(
@@ -43,7 +45,7 @@ def sentence(evidence: Evidence) -> Phrase:
         median=_latency(evidence, MEDIAN),
         p99=_latency(evidence, P99),
         lost=float(after_warmup(frame, "lost").sum() / expected),
-        rate=PHRASES("rate", per_s=per_s, delivered=rates.delivered_title(evidence))
+        rate=PHRASES("rate", per_s=per_s, delivered=RATES.delivered(delivered_kind(evidence)))
         if per_s is not None
         else "",
         runs=frame.height,
