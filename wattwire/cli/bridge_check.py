@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wattwire.analysis.findings.hop_faults import HopFaults, hop_faults
+from wattwire.analysis.topics.hops.faults import HopFaults, hop_faults
 from wattwire.catalog import Bridge, Catalog
 from wattwire.cli.screen import make_progress
 from wattwire.cli.verbs import run as campaigns

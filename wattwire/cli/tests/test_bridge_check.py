@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wattwire.analysis.findings.hop_faults import HopFaults
+from wattwire.analysis.topics.hops.faults import HopFaults
 from wattwire.catalog import Catalog, home
 from wattwire.cli.bridge_check import Checked, document_of, outer_levels
 from wattwire.cli.main import main

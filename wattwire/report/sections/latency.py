@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,9 +29,9 @@ from wattwire.report.figures.panels import (
 )
 from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart
 from wattwire.report.parts import Column, Figure, Section, Table, Text
-from wattwire.report.tables import due_time, hops, steady_state
+from wattwire.report.tables import due_time, steady_state
 from wattwire.report.tables.factor_columns import factor_columns
-from wattwire.report.topic_page import Sentences
+from wattwire.report.topic_page import Placed, Sentences
 from wattwire.report.words import concurrency
 from wattwire.report.words.phrases import Phrase, Phrases
 
@@ -125,8 +125,13 @@ the first run.
 POINTS_PER_CURVE_MAX, POINTS_PER_CURVE_MIN, POINTS_PER_PAGE = 400, 100, 20_000
 
 
-def section(evidence: Evidence, every: Mapping[str, Series]) -> Section:
-    """Return the section on latency. `every` maps each valid run to its series of latencies."""
+def section(
+    evidence: Evidence, every: Mapping[str, Series], joining: Sequence[Placed] = ()
+) -> Section:
+    """Return the section on latency. `every` maps each valid run to its series of latencies.
+
+    The parts of topics that join the section are at its end.
+    """
     part = Section("latency", PHRASES("title"))
     series = {run: s for run, s in every.items() if s.values_us.size}
     if not series:
@@ -157,8 +162,9 @@ def section(evidence: Evidence, every: Mapping[str, Series]) -> Section:
     undated = sum(s.loose - s.unsent for s in series.values())
     if undated:
         part.parts.append(Text(PHRASES("undated", losses=undated), "note"))
-    folds = hops.fold(evidence), steady_state.fold(evidence, every)
-    part.parts += [fold for fold in folds if fold is not None]
+    part.parts += [joining_part for _, joining_part in joining]
+    steady = steady_state.fold(evidence, every)
+    part.parts += [steady] if steady else []
     return part
 
 
@@ -358,7 +364,7 @@ def _head(data: PageData) -> list[HeadLine]:
 
 PART = PagePart(
     80,
-    lambda data: [section(data.evidence, data.series)],
+    lambda data: [section(data.evidence, data.series, data.joining("latency"))],
     _head,
     measured_only=True,
     of_messages=True,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -20,8 +19,10 @@ LATENCY, RELAY_TIME = "latency_p50_us.hop", "relay_time_p50_us.hop"
 class Hop:
     """One hop of a treatment. Hop N leads to the node at position N of the path.
 
-    - `latency_us` is the geometric mean of the runs' median latencies of the hop.
-    - `relay_us` is the geometric mean of the medians of the relay's own time; NaN for the last hop.
+    - `latency_us` is the geometric mean of the runs' median latencies of the hop; None if no run
+      has one.
+    - `relay_us` is the geometric mean of the medians of the relay's own time; None for the last
+      hop.
     - `lost` is the number of losses in all runs; None if a run does not know it. `undelivered` is
       the number of messages that a saturated hop had not delivered in time.
     """
@@ -29,16 +30,27 @@ class Hop:
     treatment: tuple[str, ...]
     hop: int
     runs: int
-    latency_us: float
-    relay_us: float
+    latency_us: float | None
+    relay_us: float | None
     lost: int | None
     undelivered: int | None
 
 
-def hops_of(evidence: Evidence) -> Iterator[Hop]:
-    """Yield the hops of each treatment with valid runs of a pipeline."""
+@dataclass(frozen=True)
+class Hops:
+    """The hops of all treatments, in the order of treatments and hops."""
+
+    hops: tuple[Hop, ...] = ()
+
+
+def hops(evidence: Evidence) -> Hops:
+    """Return the hops of each treatment with valid runs of a pipeline."""
+    return Hops(tuple(_hops(evidence)) if evidence.has_messages else ())
+
+
+def _hops(evidence: Evidence) -> Iterator[Hop]:
     for key, frame in by_treatment(evidence, evidence.usable).items():
-        for hop in _hops(frame):
+        for hop in _hops_with_values(frame):
             yield Hop(
                 key,
                 hop,
@@ -56,18 +68,18 @@ def _sum(frame: pl.DataFrame, name: str) -> int | None:
     return None if np.isnan(values).any() else int(values.sum())
 
 
-def _hops(frame: pl.DataFrame) -> list[int]:
+def _hops_with_values(frame: pl.DataFrame) -> list[int]:
     """Return the hops for which any run has a count or a latency, in ascending order."""
-    hops = {
+    numbers = {
         int(name.rpartition(".")[2])
         for name in frame.columns
         if name.startswith((f"{LOST}.", f"{LATENCY}.")) and frame[name].null_count() < frame.height
     }
-    return sorted(hops)
+    return sorted(numbers)
 
 
-def _typical(frame: pl.DataFrame, name: str) -> float:
-    """Return the geometric mean of a column's known values; NaN without any."""
+def _typical(frame: pl.DataFrame, name: str) -> float | None:
+    """Return the geometric mean of a column's known values; None without any."""
     values = column(frame, name)
     known = values[np.isfinite(values) & (values > 0)]
-    return float(np.exp(np.log(known).mean())) if len(known) else math.nan
+    return float(np.exp(np.log(known).mean())) if len(known) else None

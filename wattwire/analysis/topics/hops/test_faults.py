@@ -7,7 +7,7 @@ import random
 import polars as pl
 import pytest
 
-from wattwire.analysis.findings.hop_faults import KINDS, hop_faults
+from wattwire.analysis.topics.hops.faults import KINDS, hop_faults
 from wattwire.model.deployment import RELAYED, Flow
 from wattwire.model.sample_codes import FLAG_CORRUPT
 
