@@ -31,8 +31,7 @@ from bench.pairs import BROKEN, lose_pair
 from bench.rigs.planted_links import read_journal, verdict_of
 from bench.turns import NO_REAL_TIME_NOTICE, real_time_on_last_core
 from wattwire.analysis.dataset import Evidence, gather
-from wattwire.analysis.offloading.break_even import ADDITIVE_MAX, break_evens
-from wattwire.analysis.responses import resolve
+from wattwire.analysis.topics.break_even.numbers import ADDITIVE_MAX, break_evens
 from wattwire.stats import Interval
 from wattwire.store import Campaign
 
@@ -218,12 +217,12 @@ def measure(planted: Planted, seed: int, blocks: int, folder: Path) -> Outcome:
 
 def outcome(evidence: Evidence, planted: Planted) -> Outcome:
     """Return the page's break-even of offloading from robot to device, and the true value."""
-    (spec,) = evidence.study.shown.break_evens
-    results = break_evens(evidence, spec, resolve(spec.response))
-    reported = {str(worker.level): worker.error for worker in results.workers}
+    (request,) = break_evens(evidence).requests
+    reported = {worker.title: worker.error for worker in request.workers}
     (result,) = (
-        offload.result for offload in results.offloads
-        if (offload.carrier, offload.worker, offload.own) == ("device", "device", "robot")
+        offload.result for offload in request.offloads
+        if (offload.carrier, offload.worker.title, offload.own.title)
+        == ("device", "device", "robot")
     )  # fmt: skip
     trips = round_trips_us(evidence.usable)
     true = true_break_even(trips["reference", "echo"], planted.saved_us)
@@ -232,7 +231,7 @@ def outcome(evidence: Evidence, planted: Planted) -> Outcome:
         if isinstance(result, Interval)
         else (str(result), math.nan, math.nan)
     )
-    warnings = [str(worker.level) for worker in results.workers if not worker.is_additive]
+    warnings = [worker.title for worker in request.workers if not worker.is_additive]
     return Outcome(planted, true, *shown, additive_errors(trips, planted), reported, warnings)
 
 

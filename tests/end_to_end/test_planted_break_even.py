@@ -13,7 +13,7 @@ import pytest
 
 from bench.coprocessing.planted_break_even import Outcome, Planted, measure
 from bench.turns import real_time_on_last_core
-from wattwire.analysis.offloading.break_even import ADDITIVE_MAX
+from wattwire.analysis.topics.break_even.numbers import ADDITIVE_MAX
 from wattwire.model.errors import MissingError
 from wattwire.rig.agent import find_agent
 

@@ -32,6 +32,12 @@ def fields_of(source: str) -> set[str]:
     return names
 
 
+def imported_modules(source: str) -> set[str]:
+    """Return the names of the modules from which a module imports, such as `wattwire.model`."""
+    imports = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom))
+    return {node.module for node in imports if node.module}
+
+
 def macros_of(environment: jinja2.Environment, source: str) -> set[str]:
     """Return the names of the macros in a template."""
     return {macro.name for macro in environment.parse(source).find_all(nodes.Macro)}

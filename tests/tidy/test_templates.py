@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.tidy.layers import is_test
-from tests.tidy.templates import fields_of, macros_of, name_problems, unused_macros
+from tests.tidy.templates import (
+    fields_of,
+    imported_modules,
+    macros_of,
+    name_problems,
+    unused_macros,
+)
 from tests.tidy.tree import ROOT, texts
 from wattwire.report.topic_page import PLAIN
 
@@ -20,7 +26,7 @@ MODULES = "\n".join(
 
 @pytest.mark.parametrize("folder", TOPICS, ids=lambda folder: folder.name)
 def test_templates_use_what_exists_and_every_sentence_is_printed(folder) -> None:
-    fields = fields_of((folder / "numbers.py").read_text("utf-8")) | fields_of(RESULTS)
+    fields = _fields((folder / "numbers.py").read_text("utf-8"))
     templates = {path.name: path.read_text("utf-8") for path in sorted(folder.glob("*.j2"))}
     macros = macros_of(PLAIN, templates.get("words.j2", ""))
     problems = [
@@ -33,6 +39,13 @@ def test_templates_use_what_exists_and_every_sentence_is_printed(folder) -> None
     idle -= {text.split('"')[0] for text in sentences}
     problems += [f"{folder.name}/words.j2: the sentence {name} is printed nowhere" for name in idle]
     assert not problems, "\n" + "\n".join(problems)
+
+
+def _fields(numbers: str) -> set[str]:
+    """Return the fields of the classes in a topic's numbers and in the modules that it imports."""
+    paths = [ROOT / f"{name.replace('.', '/')}.py" for name in sorted(imported_modules(numbers))]
+    imported = [path.read_text("utf-8") for path in paths if path.is_file()]
+    return set().union(*map(fields_of, [numbers, RESULTS, *imported]))
 
 
 SOURCE = (
@@ -58,6 +71,12 @@ SOURCE = (
 def test_a_name_that_does_not_exist_is_found(template, problem) -> None:
     (*found,) = name_problems(PLAIN, template, fields_of(SOURCE), {"said"})
     assert [text.startswith(problem) for text in found] == ([True] if problem else [])
+
+
+def test_fields_of_imported_classes_are_known() -> None:
+    source = "from wattwire.stats.break_even import Without\nclass A:\n    n: int\n"
+    assert imported_modules(source) == {"wattwire.stats.break_even"}
+    assert {"n", "estimate", "crossed"} <= _fields(source)
 
 
 def test_a_sentence_that_nothing_prints_is_found() -> None:

@@ -14,12 +14,13 @@ Without <h2>, the parts join the section that the topic names. Parts are in thei
 by `data-place` if parts of other topics join them; without it, the place of a part is 0.
 
     <th data-key="KEY" data-field="FIELD" class="KIND" data-unit="UNIT" …>   a column
-    <th data-key="KEY" data-sentence="MACRO">                                a column of sentences
+    <th data-key="KEY" data-sentence="MACRO" data-field="FIELD">             a column of sentences
     <th data-factors>                                                a column per varied factor
 
 A cell is the row's FIELD, which is KEY without `data-field`, or the sentence MACRO about the row.
-The cells of varied factors are the row's `treatment`. White space is as in HTML, where any amount
-is one space, except that a line break before , ; . : or ) is none.
+With both, the sentence replaces a FIELD that is None. The cells of varied factors are the row's
+`treatment`. White space is as in HTML, where any amount is one space, except that a line break
+before , ; . : or ) is none.
 """
 
 from __future__ import annotations
@@ -245,9 +246,11 @@ class _Builder:
         return cells
 
     def _cell(self, given: dict[str, str], row: Any) -> Any:
-        if "data-sentence" in given:
+        is_field = "data-field" in given or "data-sentence" not in given
+        value = _field(row, given.get("data-field", given["data-key"])) if is_field else None
+        if value is None and "data-sentence" in given:
             return getattr(Sentences(self.topic), given["data-sentence"])(row)
-        return _field(row, given.get("data-field", given["data-key"]))
+        return value
 
 
 def _is_factors(heading: _Element) -> bool:

@@ -1,1 +1,1 @@
-"""Analyse work that a device does for a robot: its break-even, and emulated devices."""
+"""Keep devices that an emulator executes out of comparisons."""

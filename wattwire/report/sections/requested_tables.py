@@ -25,8 +25,9 @@ from wattwire.model.output_requests import Shown, ShownTable, ShownValue
 from wattwire.report.figures import requested_figures
 from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Marked, Section, Table, Text
-from wattwire.report.tables import break_even, ranking
+from wattwire.report.tables import ranking
 from wattwire.report.tables.published_values import Printed, printed_of
+from wattwire.report.topic_page import Placed
 from wattwire.report.words.phrases import Phrase, Phrases
 
 PHRASES = Phrases(
@@ -79,10 +80,11 @@ def shown_of(evidence: Evidence) -> Shown:
     return evidence.study.shown
 
 
-def section(evidence: Evidence) -> Section | None:
+def section(evidence: Evidence, joining: Sequence[Placed] = ()) -> Section | None:
     """Return the section with the requested tables, figures and rankings.
 
-    The result is None if the study requests none.
+    The parts of topics that join the section are at its end. The result is None if the study
+    requests nothing.
     """
     shown = shown_of(evidence)
     if not (shown.tables or shown.figures or shown.rankings or shown.break_evens):
@@ -101,8 +103,7 @@ def section(evidence: Evidence) -> Section | None:
         part.parts += requested_figures.figure(evidence, drawing, number)
     for number, ranked in enumerate(shown.rankings, 1):
         part.parts += ranking.parts(evidence, printed, ranked, number)
-    for number, spec_of_work in enumerate(shown.break_evens, 1):
-        part.parts += break_even.parts(evidence, spec_of_work, number)
+    part.parts += [joining_part for _, joining_part in joining]
     return part
 
 
@@ -298,4 +299,4 @@ def _note(evidence: Evidence, spec: ShownTable, counts: Sequence[int], is_satura
     )
 
 
-PART = PagePart(40, lambda data: [section(data.evidence)])
+PART = PagePart(40, lambda data: [section(data.evidence, data.joining("requested-tables"))])

@@ -2,11 +2,12 @@
 
 The time per unit of each worker is measured: the difference of its round trips with and without
 work. A message over another carrier takes that carrier's round trip without work, plus the
-worker's time. `additivity` shows how well this sum predicts the measured round trips with work.
+worker's time. `Worker.error` shows how well this sum predicts the measured round trips with work.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,10 +18,18 @@ import polars as pl
 from wattwire import stats
 from wattwire.analysis.carried import carried
 from wattwire.analysis.dataset import Evidence, levels_of, levels_run, rows_at
-from wattwire.analysis.responses import Response
+from wattwire.analysis.responses import Response, resolve
+from wattwire.model import words
 from wattwire.model.derived import FloatArray
 from wattwire.model.output_requests import ShownBreakEven
-from wattwire.stats.break_even import BreakEven, break_even, crossing, unit_time
+from wattwire.stats.break_even import (
+    BreakEven,
+    InSomeBlocks,
+    NeverUpTo,
+    break_even,
+    crossing,
+    unit_time,
+)
 
 ADDITIVE_MAX = 0.15
 """Largest relative error of predicted round trips that count as additive."""
@@ -34,65 +43,139 @@ class Worker:
     """A worker with its time per unit in each block, in the response's unit.
 
     `error` is the largest relative deviation of the median predicted from the median measured
-    round trip with work.
+    round trip with work. Above `error_max`, round trip and work are not additive.
     """
 
-    level: Any
+    title: str
     per_unit: Mapping[int, float]
     error: float
+    error_max: float = ADDITIVE_MAX
+
+    @property
+    def blocks(self) -> int:
+        """The number of blocks."""
+        return len(self.per_unit)
+
+    @property
+    def time(self) -> stats.Interval | float:
+        """The mean time per unit over the blocks, with a t interval from three blocks on."""
+        return stats.mean_interval(list(self.per_unit.values()))
+
+    @property
+    def mean(self) -> float:
+        """The mean time per unit over the blocks."""
+        return math.fsum(self.per_unit.values()) / len(self.per_unit)
 
     @property
     def is_additive(self) -> bool:
         """Whether the sum of round trip and work predicts the measured round trips."""
-        return self.error <= ADDITIVE_MAX
+        return self.error <= self.error_max
 
 
 @dataclass(frozen=True)
 class Offload:
-    """The break-even if `carrier` hands the work of a robot with `own` over to `worker`."""
+    """The break-even if `carrier` hands the work of a robot with `own` over to `worker`.
 
-    carrier: Any
-    worker: Any
-    own: Any
+    `carrier` is the title of a level. `unit_title` is the plural of a unit of work.
+    """
+
+    carrier: str
+    worker: Worker
+    own: Worker
     result: BreakEven
+    unit_title: str
+
+    @property
+    def is_faster(self) -> bool:
+        """Whether the worker needs less time per unit than the robot's own one."""
+        return self.worker.mean < self.own.mean
+
+    @property
+    def interval(self) -> stats.Interval | None:
+        """The break-even with its interval; None without an interval."""
+        return self.result if isinstance(self.result, stats.Interval) else None
+
+    @property
+    def kind(self) -> str:
+        """The kind of a result without an interval: "never", "in some blocks" or "without"."""
+        if isinstance(self.result, NeverUpTo):
+            return "never"
+        return "in some blocks" if isinstance(self.result, InSomeBlocks) else "without"
+
+    @property
+    def units(self) -> int:
+        """The whole units of the largest message of a break-even that is never reached, else 0.
+
+        The message may have room for a fraction of another unit.
+        """
+        return math.floor(self.result.units) if isinstance(self.result, NeverUpTo) else 0
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request of the study: the workers with a measured time per unit, and their break-evens.
+
+    `number` is its place in the study, from 1 on. `unit` is that of the response. `varied` has the
+    titles of other factors that vary. If it is not empty, there are no results, because they would
+    mix treatments.
+    """
+
+    number: int
+    spec: ShownBreakEven
+    unit: str
+    varied: tuple[str, ...] = ()
+    workers: tuple[Worker, ...] = ()
+    offloads: tuple[Offload, ...] = ()
+
+    @property
+    def faster(self) -> tuple[Offload, ...]:
+        """The break-evens with workers that are faster than the robot's own one."""
+        return tuple(offload for offload in self.offloads if offload.is_faster)
+
+    @property
+    def slower(self) -> tuple[Offload, ...]:
+        """The break-evens with workers that are not faster than the robot's own one."""
+        return tuple(offload for offload in self.offloads if not offload.is_faster)
 
 
 @dataclass(frozen=True)
 class BreakEvens:
-    """Workers and break-evens of a request. `varied` names other factors that vary.
+    """All break-evens that the study requests."""
 
-    If `varied` is not empty, there are no results, because they would mix treatments.
-    """
-
-    workers: tuple[Worker, ...]
-    offloads: tuple[Offload, ...]
-    varied: tuple[str, ...] = ()
+    requests: tuple[Request, ...] = ()
 
 
-def break_evens(evidence: Evidence, spec: ShownBreakEven, response: Response) -> BreakEvens:
+def break_evens(evidence: Evidence) -> BreakEvens:
     """Return the time per unit of each worker, and the break-even of each pair and carrier."""
+    specs = evidence.study.shown.break_evens
+    return BreakEvens(tuple(_requested(evidence, spec, n) for n, spec in enumerate(specs, 1)))
+
+
+def _requested(evidence: Evidence, spec: ShownBreakEven, number: int) -> Request:
+    response = resolve(spec.response, evidence.described)
     used = (spec.size, spec.work, spec.by, *spec.where)
-    others = [name for name in evidence.varied if name not in used]
+    others = [words.factor_title(name) for name in evidence.varied if name not in used]
     if others:
-        return BreakEvens((), (), tuple(others))
+        return Request(number, spec, response.unit, tuple(others))
     idle, busy = (_curves(evidence, spec, response, level) for level in (spec.idle, spec.busy))
+    titles = {level: evidence.title(spec.by, level) for level in levels_run(evidence, spec.by)}
     workers = [
         worker
-        for level in levels_run(evidence, spec.by)
+        for level, title in titles.items()
         if str(level) in spec.workers
-        for worker in [_worker(level, idle.get(level, {}), busy.get(level, {}))]
+        for worker in [_worker(title, idle.get(level, {}), busy.get(level, {}))]
         if worker is not None
     ]
     offloads = [
-        Offload(carrier, worker.level, own.level, result)
-        for carrier in levels_run(evidence, spec.by)
+        Offload(title, worker, own, result, spec.unit_title)
+        for carrier, title in titles.items()
         for own in workers
         for worker in workers
         if worker is not own
         for result in [_break_even(idle.get(carrier, {}), worker, own)]
         if result is not None
     ]
-    return BreakEvens(tuple(workers), tuple(offloads))
+    return Request(number, spec, response.unit, (), tuple(workers), tuple(offloads))
 
 
 def _curves(
@@ -119,7 +202,7 @@ def _curves(
     return curves
 
 
-def _worker(level: Any, idle: Mapping[int, Curve], busy: Mapping[int, Curve]) -> Worker | None:
+def _worker(title: str, idle: Mapping[int, Curve], busy: Mapping[int, Curve]) -> Worker | None:
     """Return a worker, or None if no block has its round trips with and without work."""
     per_unit = {}
     for block in sorted(set(idle) & set(busy)):
@@ -130,7 +213,7 @@ def _worker(level: Any, idle: Mapping[int, Curve], busy: Mapping[int, Curve]) ->
             )
     if not per_unit:
         return None
-    return Worker(level, per_unit, max(_errors(idle, busy, per_unit)))
+    return Worker(title, per_unit, max(_errors(idle, busy, per_unit)))
 
 
 def _errors(
@@ -159,8 +242,3 @@ def _break_even(idle: Mapping[int, Curve], worker: Worker, own: Worker) -> Break
 
 def _at(curve: Curve, units: list[float]) -> FloatArray:
     return np.array([curve[k] for k in units], dtype=np.float64)
-
-
-def time_per_unit(worker: Worker) -> stats.Interval | float:
-    """Return the mean time per unit over the blocks, with a t interval from three blocks on."""
-    return stats.mean_interval(list(worker.per_unit.values()))

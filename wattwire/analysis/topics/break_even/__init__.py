@@ -1,0 +1,8 @@
+"""The amount of work from which handing it over takes less time than doing it locally."""
+
+from __future__ import annotations
+
+from wattwire.analysis.topics import Topic
+from wattwire.analysis.topics.break_even.numbers import break_evens
+
+TOPIC = Topic(break_evens, place=10, section="requested-tables")
