@@ -10,12 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-
 from wattwire.model import words
-from wattwire.model.derived import FloatArray
 from wattwire.model.paths import spreadsheet_safe
-from wattwire.stats import BelowResolution, Interval, NotComputable, TooFew
+from wattwire.stats import Band, BelowResolution, Interval, NotComputable, TooFew
 
 TEXT_MAX, SHORT_MAX, WORD_MAX = 240, 28, 10
 WIDE_LETTERS = 90
@@ -162,23 +159,6 @@ def with_values(columns: Sequence[Column], rows: Sequence[dict[str, Any]]) -> li
         for column in columns
         if not rows or any(row.get(column.key) not in (None, "") for row in rows)
     ]
-
-
-@dataclass(frozen=True)
-class Band:
-    """A range without a point estimate."""
-
-    low: float
-    high: float
-
-    @classmethod
-    def of_means(cls, low: FloatArray, high: FloatArray) -> Band | None:
-        """Return the band between the mean finite `low` and the mean finite `high`.
-
-        `low` and `high` have shape (runs,). The result is None if one of them has no finite value.
-        """
-        low, high = low[np.isfinite(low)], high[np.isfinite(high)]
-        return cls(float(low.mean()), float(high.mean())) if low.size and high.size else None
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ from wattwire.stats.paired import block_intervals, sign_p
 from wattwire.stats.proportions import alarm_rate, same_share_p, share_interval
 from wattwire.stats.ranks import paired_ratio_by_ranks, paired_shift_by_ranks
 from wattwire.stats.results import (
+    Band,
     BelowResolution,
     Exact,
     Interval,
@@ -63,6 +64,7 @@ __all__ = [
     "RUNS_MAX",
     "SIZES_MIN",
     "Alternative",
+    "Band",
     "BelowResolution",
     "BlockRanks",
     "Course",

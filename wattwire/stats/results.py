@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from wattwire.model import words
+
+FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,23 @@ class Interval:
     def within(self, low: float, high: float) -> bool:
         """Return whether the whole interval is strictly between `low` and `high`."""
         return low < self.low and self.high < high
+
+
+@dataclass(frozen=True)
+class Band:
+    """A range without a point estimate."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of_means(cls, low: FloatArray, high: FloatArray) -> Band | None:
+        """Return the band between the mean finite `low` and the mean finite `high`.
+
+        `low` and `high` have shape (runs,). The result is None if one of them has no finite value.
+        """
+        low, high = low[np.isfinite(low)], high[np.isfinite(high)]
+        return cls(float(low.mean()), float(high.mean())) if low.size and high.size else None
 
 
 @dataclass(frozen=True)

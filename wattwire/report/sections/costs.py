@@ -25,7 +25,7 @@ from wattwire.report.figures.panels import (
     treatment_of,
 )
 from wattwire.report.page_parts import PagePart
-from wattwire.report.parts import Band, Column, Figure, Fold, Section, Table, Text, with_values
+from wattwire.report.parts import Column, Figure, Fold, Section, Table, Text, with_values
 from wattwire.report.tables import costs_by_role, hosts
 from wattwire.report.tables.costs_by_role import (
     OF_CELL,
@@ -36,6 +36,7 @@ from wattwire.report.tables.costs_by_role import (
 )
 from wattwire.report.tables.factor_columns import factor_columns
 from wattwire.report.words.phrases import Phrases
+from wattwire.stats import Band
 
 PHRASES = Phrases(
     "costs",

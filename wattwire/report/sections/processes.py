@@ -19,9 +19,10 @@ from wattwire.model.metrics import is_printed
 from wattwire.report import figures
 from wattwire.report.figures.style import axis_title
 from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart
-from wattwire.report.parts import Band, Column, Figure, Section, Table, shown
+from wattwire.report.parts import Column, Figure, Section, Table, shown
 from wattwire.report.print.processes import failed, headline, subject, whole_figures
 from wattwire.report.words.phrases import Phrases
+from wattwire.stats import Band
 
 PHRASES = Phrases(
     "processes",

@@ -15,9 +15,10 @@ from wattwire.model import words
 from wattwire.model.derived import FloatArray, column, mean_of, members
 from wattwire.model.errors import UsageError
 from wattwire.report.page_parts import PagePart
-from wattwire.report.parts import Band, Column, Section, Table, Text
+from wattwire.report.parts import Column, Section, Table, Text
 from wattwire.report.tables.published_values import published_file
 from wattwire.report.words.phrases import Phrase, Phrases, joined
+from wattwire.stats import Band
 
 PHRASES = Phrases(
     "published",

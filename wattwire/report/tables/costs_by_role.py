@@ -19,8 +19,9 @@ from wattwire.analysis.responses import CPU
 from wattwire.model import words
 from wattwire.model.deployment import deployment_of_run, role_of_column
 from wattwire.model.derived import FloatArray, column, mean_of, members, messages_of_costs
-from wattwire.report.parts import Band, Column, Table, with_values
+from wattwire.report.parts import Column, Table, with_values
 from wattwire.report.words.phrases import Phrases
+from wattwire.stats import Band
 
 PHRASES = Phrases(
     "costs_by_role",

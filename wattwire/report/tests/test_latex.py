@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from wattwire import stats
 from wattwire.report import build_report
-from wattwire.report.parts import Band, Column, Table
+from wattwire.report.parts import Column, Table
 from wattwire.report.print.latex import escaped, tex
 from wattwire.report.tests.synthetic import FAST, Shape, write_campaign
+from wattwire.stats import Band
 from wattwire.store import Campaign
 
 LATEX = shutil.which("pdflatex")

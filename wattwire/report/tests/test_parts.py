@@ -18,10 +18,11 @@ from wattwire.analysis.responses import resolve
 from wattwire.model import words
 from wattwire.model.tests.deployments import run_of_nodes
 from wattwire.report import build_report
-from wattwire.report.parts import Band, Column, Section, Table, shown, with_values, write_csv
+from wattwire.report.parts import Column, Section, Table, shown, with_values, write_csv
 from wattwire.report.sections import published
 from wattwire.report.tests.planted import planted
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, write_campaign
+from wattwire.stats import Band
 from wattwire.store import Campaign, Messages
 
 

@@ -16,11 +16,18 @@ from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather, levels_of
 from wattwire.analysis.latency import all_series
 from wattwire.analysis.offloading.emulated import is_emulated
+from wattwire.analysis.topics.emulated_devices.numbers import (
+    Device,
+    EmulatedDevices,
+    RoundTrips,
+    emulated_devices,
+)
 from wattwire.model.derived import column
-from wattwire.report.sections import emulated_devices
 from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, write_campaign
+from wattwire.report.topic_page import topic_page
 from wattwire.report.words.unanswered import headline
+from wattwire.stats import Band
 from wattwire.store import Campaign
 
 BOARD = {"device": "Board", "clock_hz": 25e6, "cycles_per_instruction": [0.5, 3.0]}
@@ -88,7 +95,7 @@ def test_other_factors_are_answered_without_the_emulated_runs(tmp_path):
     assert len(fit.residuals) == len(fit_of_all.residuals) // 2
 
 
-def test_counts_remain_and_the_section_has_the_round_trips(tmp_path):
+def test_counts_and_round_trips_with_the_emulator_remain(tmp_path):
     evidence = evidence_with(tmp_path)
     is_board = np.array([level == FAST for level in levels_of(evidence.usable, "language")])
     assert is_board.any() and not is_board.all()
@@ -97,41 +104,56 @@ def test_counts_remain_and_the_section_has_the_round_trips(tmp_path):
     assert not np.isnan(column(evidence.usable, "sent")).any()
     boards = set(evidence.emulated["run"].to_list())
     assert not boards & set(all_series(evidence))
-    part = emulated_devices.section(evidence)
-    (fold,) = (item for item in part.parts if hasattr(item, "parts"))
-    (table,) = fold.parts
-    assert sum(row["runs"] for row in table.rows) == len(boards)
-    assert all(row["latency_us"] > 0 and row["device"] == "Board" for row in table.rows)
+    result = emulated_devices(evidence)
+    assert sum(row.runs for row in result.round_trips) == len(boards)
+    assert all(row.latency_us > 0 and row.device == "Board" for row in result.round_trips)
+    assert result.devices == ()
 
 
-def test_the_section_has_counted_instructions_and_calls_the_time_an_estimate(tmp_path):
+def test_counted_instructions_give_the_bounds_of_the_time(tmp_path):
     evidence = evidence_with(tmp_path, instructions=800.0)
     is_board = is_emulated(evidence.usable)
     assert (column(evidence.usable, "instructions_per_block")[is_board] == 800.0).all()
-    part = emulated_devices.section(evidence)
-    (table,) = (item for item in part.parts if getattr(item, "id", "") == "instructions-per-block")
-    ((row,), columns) = table.rows, {column.key: column for column in table.columns}
-    assert (row["device"], row["runs"]) == ("Board", int(is_board.sum()))
-    assert (row["instructions"], row["deviation"], row["clock"]) == (800.0, 0.0, 25.0)
-    assert (row["time_us"].low, row["time_us"].high) == pytest.approx((16.0, 96.0))
-    assert columns["instructions"].kind == "measured" and columns["time_us"].kind == "estimate"
+    (device,) = emulated_devices(evidence).devices
+    assert (device.device, device.runs) == ("Board", int(is_board.sum()))
+    assert (device.instructions, device.deviation, device.clock_mhz) == (800.0, 0.0, 25.0)
+    assert device.time_us is not None
+    assert (device.time_us.low, device.time_us.high) == pytest.approx((16.0, 96.0))
 
 
 def test_a_device_without_a_clock_has_instructions_and_no_estimate(tmp_path):
     evidence = evidence_with(tmp_path, instructions=800.0, board={"device": "Machine"})
-    part = emulated_devices.section(evidence)
-    (table,) = (item for item in part.parts if getattr(item, "id", "") == "instructions-per-block")
-    (row,) = table.rows
-    assert (row["device"], row["instructions"]) == ("Machine", 800.0)
-    assert (row["clock"], row["time_us"]) == (None, None)
-
-
-def test_without_counted_instructions_the_section_says_so(tmp_path):
-    part = emulated_devices.section(evidence_with(tmp_path))
-    assert phrases_in(part, "emulated_devices.uncounted")
+    (device,) = emulated_devices(evidence).devices
+    assert (device.device, device.instructions) == ("Machine", 800.0)
+    assert (device.clock_mhz, device.time_us) == (None, None)
 
 
 def test_a_campaign_without_emulated_devices_says_nothing_of_them(tmp_path):
     evidence = evidence_with(tmp_path, ())
-    assert emulated_devices.section(evidence) is None
+    assert emulated_devices(evidence) == EmulatedDevices()
     assert not phrases_in(headline(evidence, answer_all(evidence)), "not_compared.emulated")
+
+
+BOARDS = (RoundTrips((), "Board", 4, 120.0),)
+
+
+def test_the_section_has_instructions_and_calls_the_time_an_estimate():
+    device = Device("Board", 4, 800.0, 0.5, 25.0, Band(16.0, 96.0))
+    section = topic_page("emulated_devices", EmulatedDevices((device,), BOARDS)).section()
+    assert section is not None and section.id == "emulated-devices"
+    _, table, fold = section.parts
+    assert table.rows == [
+        {"device": "Board", "runs": 4, "instructions": 800.0, "deviation": 0.5, "clock": 25.0,
+         "time_us": Band(16.0, 96.0)},
+    ]  # fmt: skip
+    columns = {column.key: column for column in table.columns}
+    assert columns["instructions"].kind == "measured" and columns["instructions"].digits == 4
+    assert columns["time_us"].kind == "estimate"
+    assert [row["latency_us"] for row in fold.parts[0].rows] == [120.0]
+
+
+def test_without_counted_instructions_the_section_says_so():
+    assert topic_page("emulated_devices", EmulatedDevices()).section() is None
+    section = topic_page("emulated_devices", EmulatedDevices((), BOARDS)).section()
+    assert section is not None
+    assert section.parts[1].key == "emulated_devices.devices"
