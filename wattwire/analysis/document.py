@@ -22,6 +22,7 @@ from wattwire.analysis.carried import too_few
 from wattwire.analysis.dataset import Evidence, all_levels, by_treatment
 from wattwire.analysis.interactions import Change, by_level, changes
 from wattwire.analysis.json_values import finite, interval_values
+from wattwire.analysis.latency import Series
 from wattwire.analysis.publication.claims import Comparison, DecidedClaim, decide_claims
 from wattwire.analysis.responses import question_responses
 from wattwire.analysis.topics import topics
@@ -36,7 +37,8 @@ VERSION = 2
 class Document:
     """All results of a campaign. `results` are those of the topics, by the name of their folder.
 
-    `values` is the content of analysis.json; missing numbers are null.
+    Without series of latencies, topics that need them have no result. `values` is the content of
+    analysis.json; missing numbers are null.
     """
 
     results: Mapping[str, Any]
@@ -47,12 +49,19 @@ class Document:
         return next(result for result in self.results.values() if isinstance(result, kind))
 
 
-def document(evidence: Evidence, answers: Answers) -> Document:
-    """Compute each topic once, and return all results."""
-    results = {name: topic.compute(evidence) for name, topic in topics().items()}
+def document(
+    evidence: Evidence, answers: Answers, series: Mapping[str, Series] | None = None
+) -> Document:
+    """Compute each topic once, and return all results.
+
+    `series` maps each valid run to its latencies. analysis.json has no result that needs them.
+    """
+    results: dict[str, Any] = {}
     values = _other_values(evidence, answers)
     for name, topic in topics().items():
-        values |= topic.stored(results[name])
+        if series is not None or not topic.needs_series:
+            results[name] = topic.result(evidence, series or {})
+            values |= topic.stored(results[name])
     return Document(results, values)
 
 

@@ -28,10 +28,11 @@ from wattwire.analysis.document import document
 from wattwire.analysis.latency import all_series
 from wattwire.analysis.responses import CPU, LATENCY_P50
 from wattwire.analysis.topics.rates.numbers import delivered_hz, delivered_kind
+from wattwire.analysis.topics.settling.numbers import expects_steady_state, settling
 from wattwire.cli import answer_table
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, after_warmup, column, due_after_warmup
-from wattwire.report.tables import due_time, placements, steady_state
+from wattwire.report.tables import due_time, placements
 from wattwire.report.topic_page import Sentences
 from wattwire.report.words import concurrency, guarantees
 from wattwire.report.words.answers import all_ended, headline, sentence_of_all
@@ -300,8 +301,8 @@ def _with_ratio(
 
 def _notes(evidence: Evidence) -> list[str]:
     notes: list[str] = []
-    if steady_state.expects_steady_state(evidence):
-        unsettled = steady_state.unsettled_sentence(evidence, all_series(evidence))
+    if expects_steady_state(evidence):
+        unsettled = Sentences("settling").unsettled(settling(evidence, all_series(evidence)))
         notes += [unsettled] if unsettled else []
     notes += filter(None, [concurrency.sentence(evidence)])
     notes += guarantees.unequal(evidence)

@@ -371,9 +371,9 @@ class CampaignRunner:
         if plan.warmup_calls != AUTO or not any(r.control == SETTLING for r in self._plan):
             return
         if self.campaign.warm_up is None:
-            from wattwire.analysis import settling  # noqa: PLC0415 - statistics are slow to import
+            from wattwire.analysis.topics.settling.numbers import judge  # noqa: PLC0415 - slow
 
-            journal.set(WARM_UP, settling.judge(self.campaign))
+            journal.set(WARM_UP, judge(self.campaign))
         warm_up = self.campaign.warm_up
         assert warm_up is not None
         plan = replace(plan, warmup_calls=int(warm_up["calls"]))

@@ -9,6 +9,8 @@ from jsonschema import Draft202012Validator
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.document import document
+from wattwire.analysis.latency import all_series
+from wattwire.analysis.topics import topics
 from wattwire.analysis.topics.validity.numbers import Rejudged
 from wattwire.model.validity import ValidityLimits
 from wattwire.report.page import build_report
@@ -69,3 +71,15 @@ def test_treatments_hold_every_valid_run_once(tmp_path):
     found = document(evidence, answer_all(evidence)).values
     assert sum(one["runs"] for one in found["treatments"]) == found["runs"]["valid"]
     assert found["runs"]["valid"] == evidence.usable.height
+
+
+def test_topics_that_need_latencies_have_a_result_only_with_them(tmp_path):
+    evidence = gather(Campaign(write_campaign(tmp_path / "c", Shape())))
+    answers = answer_all(evidence)
+    needing = {name for name, topic in topics().items() if topic.needs_series}
+    assert needing
+    without = document(evidence, answers)
+    assert set(without.results) == set(topics()) - needing
+    complete = document(evidence, answers, all_series(evidence))
+    assert set(complete.results) == set(topics())
+    assert complete.values == without.values

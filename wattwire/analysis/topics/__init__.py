@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.latency import Series
 
 
 def nothing(_result: Any) -> Mapping[str, Any]:
@@ -25,16 +26,23 @@ class Topic:
     """A topic of the report, named like its folder.
 
     `compute` returns the topic's result, a frozen dataclass with everything that its templates
-    print. `stored` returns the result's part of analysis.json, as JSON values by key. `place` is
-    the position of the topic's section on the page. If the topic joins another section, `section`
-    is the id of that section, and `place` is the position of the topic's parts in it. A topic that
-    prints only lines at the top of the page has no place.
+    print. If the topic `needs_series`, the function's second argument is the series of latencies of
+    each valid run. `stored` returns the result's part of analysis.json, as JSON values by key.
+
+    `place` is the position of the topic's section on the page. If the topic joins another section,
+    `section` is the id of that section, and `place` is the position of the topic's parts in it. A
+    topic that prints only lines at the top of the page has no place.
     """
 
-    compute: Callable[[Evidence], Any]
+    compute: Callable[..., Any]
     place: int | None = None
     section: str = ""
     stored: Callable[[Any], Mapping[str, Any]] = nothing
+    needs_series: bool = False
+
+    def result(self, evidence: Evidence, series: Mapping[str, Series]) -> Any:
+        """Return the topic's result. `series` maps each valid run to its latencies."""
+        return self.compute(evidence, series) if self.needs_series else self.compute(evidence)
 
 
 @cache

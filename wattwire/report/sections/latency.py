@@ -14,6 +14,7 @@ from wattwire.analysis import carried, not_compared
 from wattwire.analysis.dataset import Evidence, all_levels, by_treatment, levels_run
 from wattwire.analysis.latency import Series
 from wattwire.analysis.topics.rates.numbers import delivered_hz, delivered_kind
+from wattwire.analysis.topics.settling.numbers import Settling
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, column
 from wattwire.model.hosts.clocks import relations_of_run
@@ -29,7 +30,7 @@ from wattwire.report.figures.panels import (
 )
 from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart
 from wattwire.report.parts import Column, Figure, Section, Table, Text
-from wattwire.report.tables import due_time, steady_state
+from wattwire.report.tables import due_time
 from wattwire.report.tables.factor_columns import factor_columns
 from wattwire.report.topic_page import Placed, Sentences
 from wattwire.report.words import concurrency
@@ -114,7 +115,7 @@ PHRASES = Phrases(
     },
 )
 
-RATES = Sentences("rates")
+RATES, SETTLING = Sentences("rates"), Sentences("settling")
 LATE_SENDERS = 12
 """Place of the line on late senders at the top of the page."""
 SHARES = (0.5, 0.9, 0.99, 0.999)
@@ -163,8 +164,6 @@ def section(
     if undated:
         part.parts.append(Text(PHRASES("undated", losses=undated), "note"))
     part.parts += [joining_part for _, joining_part in joining]
-    steady = steady_state.fold(evidence, every)
-    part.parts += [steady] if steady else []
     return part
 
 
@@ -355,7 +354,7 @@ def _lost_count(runs: list[FloatArray]) -> int:
 
 def _head(data: PageData) -> list[HeadLine]:
     return [
-        HeadLine(TITLE, steady_state.unsettled_sentence(data.evidence, data.series)),
+        HeadLine(TITLE, SETTLING.unsettled(data.document.result(Settling))),
         HeadLine(TITLE, concurrency.sentence(data.evidence)),
         HeadLine(LATE_SENDERS, due_time.outages(data.evidence)),
         HeadLine(LATE_SENDERS, due_time.late_senders(data.evidence)),

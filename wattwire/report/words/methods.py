@@ -16,6 +16,7 @@ from wattwire.analysis.comparing.within_campaign import compare_inside
 from wattwire.analysis.dataset import Evidence, all_levels, grouped_factor, order_of
 from wattwire.analysis.not_compared import FAILED_MAX
 from wattwire.analysis.responses import resolve
+from wattwire.analysis.topics.settling.numbers import rule
 from wattwire.analysis.topics.stopping.numbers import stopping
 from wattwire.model import words
 from wattwire.model.derived import column
@@ -23,7 +24,7 @@ from wattwire.model.errors import UsageError
 from wattwire.model.validity import VALIDITY
 from wattwire.model.words import edited_words
 from wattwire.report.topic_page import Sentences
-from wattwire.report.words import comparing, warm_up
+from wattwire.report.words import comparing
 from wattwire.report.words.design_part import requested_part
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 from wattwire.stats.blocked import GROUPED
@@ -195,7 +196,7 @@ PHRASES = Phrases(
     },
 )
 
-STOPPING = Sentences("stopping")
+STOPPING, SETTLING = Sentences("stopping"), Sentences("settling")
 MACHINE_FACTS = ("cpu_name", "cpus", "memory_total", "operating_system", "kernel", "virtualisation")
 GIB = 1 << 30
 LEVELS_MAX = 8
@@ -318,9 +319,9 @@ def _design(evidence: Evidence) -> Iterator[str]:
         together=together,
         runs=len(evidence.designed),
     )
-    rule = stopping(evidence)
-    if rule.target:
-        yield STOPPING.sentence(rule)
+    stopped = stopping(evidence)
+    if stopped.target:
+        yield STOPPING.sentence(stopped)
     if evidence.controls_planned:
         yield PHRASES("controls")
     if requested := requested_part(evidence):
@@ -369,7 +370,7 @@ def _run(evidence: Evidence) -> Iterator[str]:
         discarded = PHRASES("none_discarded")
     yield PHRASES("run", baseline_s=plan.baseline_s, window=window, warm_up=discarded)
     if evidence.warm_up:
-        yield PHRASES("warm_up_rule", rule=warm_up.ruled(evidence.warm_up))
+        yield PHRASES("warm_up_rule", rule=SETTLING.rule(rule(evidence.warm_up)))
 
 
 def _deliveries(evidence: Evidence) -> Iterator[str]:

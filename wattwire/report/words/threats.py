@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from wattwire.analysis import settling
 from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.dataset import Evidence, held_levels
 from wattwire.analysis.not_compared import FAILED_MAX
 from wattwire.analysis.topics.loss.numbers import failed_calls
+from wattwire.analysis.topics.settling.numbers import unknown_cells, unsettled_cells
 from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.model.validity import OTHER_LOAD
@@ -427,10 +427,10 @@ def _warm_up(evidence: Evidence) -> Iterator[Phrase]:
     calls = evidence.warmup_calls
     if calls:
         yield PHRASES("warm_up_calls", calls=calls)
-        if unsettled_cells := settling.unsettled(evidence.warm_up):
-            yield PHRASES("unsettled", cells=unsettled_cells)
-        if unknown_cells := settling.unknown(evidence.warm_up):
-            yield PHRASES("settling_unknown", cells=unknown_cells)
+        if unsettled := unsettled_cells(evidence.warm_up):
+            yield PHRASES("unsettled", cells=unsettled)
+        if unknown := unknown_cells(evidence.warm_up):
+            yield PHRASES("settling_unknown", cells=unknown)
     elif evidence.study.request is not None:
         request = evidence.study.request
         if (request.command or evidence.study.variants) and not request.warms_up:

@@ -1,25 +1,152 @@
-"""Evaluate settling runs: the warm-up in calls, and the cells that need a longer warm-up.
+"""Evaluate settling runs, and classify runs by their steady state after the warm-up.
 
-The number of calls is determined once, before the first block. It is recorded in the journal and
-applies to all treatments.
+The warm-up comes from the study or from settling runs. It is the same for all treatments and is
+fixed before the first block: `judge` determines its number of calls once, and the journal records
+it. `settling` excludes no runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from wattwire import stats
-from wattwire.analysis.latency import series_of
+from wattwire.analysis.dataset import Evidence, all_levels, by_treatment
+from wattwire.analysis.latency import Series, series_of
 from wattwire.model import words
 from wattwire.model.derived import FloatArray
 from wattwire.model.errors import WattwireError
-from wattwire.model.warm_up import SETTLING, STEPS
-from wattwire.stats.series.settling import LAST_SHARE, Settled, settle
+from wattwire.model.warm_up import SETTLING, SETTLING_CALLS, SETTLING_S, STEPS
+from wattwire.stats.series.settling import LAST_SHARE, TOLERANCE, Settled, drifts, settle
+from wattwire.stats.series.warm_up import POINTS_MIN, RUNS_MIN, UNSETTLED, WARM_UP
 from wattwire.store import Campaign
+
+KEPT_MIN = 3
+"""Minimum number of runs for a mean latency."""
+MOVING = (WARM_UP, UNSETTLED)
+Latency = stats.Interval | stats.TooFew | stats.NotComputable | None
+
+
+@dataclass(frozen=True)
+class TreatmentCourses:
+    """The courses of a treatment's runs: each class with its number of runs, and the overall class.
+
+    `settled_percent` is the median time after which runs settled, in percent of the window; None if
+    no run did. The latencies are geometric means of the runs' medians without the warm-up and with
+    it; None without a warm-up.
+    """
+
+    treatment: tuple[str, ...]
+    runs: int
+    classes: tuple[tuple[str, int], ...]
+    consensus: str
+    settled_percent: float | None
+    without_us: Latency = None
+    with_us: Latency = None
+
+
+@dataclass(frozen=True)
+class Settling:
+    """The courses of all treatments, and the titles of those that are `unsettled`.
+
+    A title is "" if the campaign has one treatment. `warmup_calls` is 0 if the warm-up is a time.
+    """
+
+    treatments: tuple[TreatmentCourses, ...] = ()
+    unsettled: tuple[str, ...] = ()
+    has_warm_up: bool = False
+    warmup_calls: int = 0
+    points_min: int = POINTS_MIN
+    runs_min: int = RUNS_MIN
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The rule by which settling runs of `cells` cells determined the warm-up, in calls."""
+
+    cells: int
+    calls: int
+    calls_max: int = SETTLING_CALLS
+    seconds_max: float = SETTLING_S
+    percent: float = 100 * TOLERANCE
+
+
+def settling(evidence: Evidence, series: Mapping[str, Series]) -> Settling:
+    """Return the courses of each treatment with latencies.
+
+    `series` maps each valid run to its series of latencies.
+    """
+    if not evidence.has_messages:
+        return Settling()
+    is_cut = _cuts_by_time(evidence) or evidence.warmup_calls > 0
+    is_expected = expects_steady_state(evidence)
+    courses: list[TreatmentCourses] = []
+    unsettled = unsettled_cells(evidence.warm_up) if is_expected else []
+    for key, frame in by_treatment(evidence, evidence.usable).items():
+        runs = [run for run in frame["run"].to_list() if run in series]
+        if not any(series[run].values_us.size for run in runs):
+            continue
+        courses.append(_courses(key, [series[run] for run in runs], is_cut))
+        levels = all_levels(evidence.runs[runs[0]])
+        is_moving = levels.get("loop") == "closed" and courses[-1].consensus in MOVING
+        if is_expected and is_moving and drifts([series[run].values_us for run in runs]):
+            unsettled.append(evidence.treatment_title(levels))
+    titles = tuple(dict.fromkeys(unsettled))
+    return Settling(tuple(courses), titles, is_cut, evidence.warmup_calls)
+
+
+def expects_steady_state(evidence: Evidence) -> bool:
+    """Return whether runs should be in steady state.
+
+    This applies to calls in closed loop after a warm-up. A treatment is unsettled if the settling
+    runs of its cell show this, or if most of the windows drift in one direction. A machine of
+    varying speed shifts windows in both directions.
+    """
+    closed = any(all_levels(entry).get("loop") == "closed" for entry in evidence.designed)
+    return evidence.warmup_calls > 0 or (closed and _cuts_by_time(evidence))
+
+
+def _cuts_by_time(evidence: Evidence) -> bool:
+    return evidence.study.plan.warmup_s > 0
+
+
+def _courses(key: tuple[str, ...], of_runs: list[Series], is_cut: bool) -> TreatmentCourses:
+    """Return the classes of a treatment's runs. `of_runs` has the series of each run."""
+    # Lost calls with an unknown send time are at the end. They are not classified.
+    courses = [stats.classify(run.values_us[: run.values_us.size - run.loose]) for run in of_runs]
+    counted = Counter(course.name for course in courses)
+    settled = [course.settled_after for course in courses if course.settled_after]
+    whole = (np.concatenate([run.warm_up_us, run.values_us]) for run in of_runs)
+    return TreatmentCourses(
+        key,
+        len(courses),
+        tuple(counted.most_common()),
+        stats.consensus([course.name for course in courses]),
+        float(np.median(settled)) * 100 if settled else None,
+        _typical_latency_us(run.values_us for run in of_runs) if is_cut else None,
+        _typical_latency_us(whole) if is_cut else None,
+    )
+
+
+def _typical_latency_us(values: Iterable[FloatArray]) -> Latency:
+    """Return the geometric mean of the runs' median latencies in µs."""
+    medians = [
+        stats.nearest_rank(np.sort(latencies_us), 0.5)
+        for latencies_us in values
+        if latencies_us.size
+    ]
+    if len(medians) < KEPT_MIN:
+        return stats.TooFew(len(medians), KEPT_MIN, "runs")
+    return stats.geometric_mean(medians)
+
+
+def rule(warm_up: Mapping[str, Any]) -> Rule:
+    """Return the rule that determined a campaign's warm-up, from the journal's entry."""
+    return Rule(len(warm_up["cells"]), int(warm_up["calls"]))
 
 
 @dataclass(frozen=True)
@@ -137,8 +264,8 @@ def sentence(judgement: Mapping[str, Any]) -> str:
             f"; {words.count(judgement['disturbed'])} of {runs} ran under other load, which can "
             "lengthen the warm-up"
         )
-    if unknown_cells := unknown(judgement):
-        text += f"; the warm-up of {words.listed(unknown_cells)} is unknown"
+    if cells := unknown_cells(judgement):
+        text += f"; the warm-up of {words.listed(cells)} is unknown"
     if judgement["bound_by"]:
         return (
             f"{text}; {words.listed(longest)} would need {words.count(judgement['wanted'])} calls, "
@@ -150,12 +277,12 @@ def sentence(judgement: Mapping[str, Any]) -> str:
     return text
 
 
-def unknown(judgement: Mapping[str, Any] | None) -> list[str]:
+def unknown_cells(judgement: Mapping[str, Any] | None) -> list[str]:
     """Return the cells whose settling runs have too few answered calls for a conclusion."""
     return [cell["cell"] for cell in judgement["cells"] if not cell["known"]] if judgement else []
 
 
-def unsettled(judgement: Mapping[str, Any] | None) -> list[str]:
+def unsettled_cells(judgement: Mapping[str, Any] | None) -> list[str]:
     """Return the cells whose settling runs had not reached steady state after the warm-up."""
     if not judgement:
         return []

@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
-from wattwire.analysis.settling import judge, unknown, unsettled
+from wattwire.analysis.topics.settling.numbers import judge, unknown_cells, unsettled_cells
 from wattwire.design import make_plan
 from wattwire.model.errors import UsageError
 from wattwire.model.study import parse_study
@@ -89,7 +89,7 @@ def test_variants_have_settling_runs_of_their_own_and_one_warm_up() -> None:
     needs = {one["cell"]: one["calls"] for one in found["cells"]}
     assert needs == {"made/up variant base": 500, "made/up variant head": 50}
     assert found["calls"] == 500, "what is compared has the longest warm-up that any of it needs"
-    assert unsettled(found) == []
+    assert unsettled_cells(found) == []
     stated = Settled({}, {"warmup_calls": found["calls"]})
     assert {warm_up_calls(run.treatment, stated.study.plan) for run in stated.planned} == {500}
 
@@ -98,7 +98,7 @@ def test_a_bound_on_the_time_names_whom_the_warm_up_is_too_short_for() -> None:
     # A fast call takes 0.1 ms, so 200 calls fit into 0.03 s and 500 do not.
     found = judged({"base": 300, "head": 30}, warmup_max_s=0.03)
     assert (found["calls"], found["wanted"]) == (200, 500)
-    assert unsettled(found) == ["made/up variant base"]
+    assert unsettled_cells(found) == ["made/up variant base"]
     assert "made/up variant base would need 500" in found["words"]
     assert (
         f"{SETTLING_RUNS} of {2 * SETTLING_RUNS} settling runs ran under other load"
@@ -109,5 +109,5 @@ def test_a_bound_on_the_time_names_whom_the_warm_up_is_too_short_for() -> None:
 def test_a_variant_without_a_settling_run_leaves_the_number_to_the_others() -> None:
     found = judged({"base": -1, "head": 30})
     assert found["calls"] == 50
-    assert unknown(found) == ["made/up variant base"]
+    assert unknown_cells(found) == ["made/up variant base"]
     assert "the warm-up of made/up variant base is unknown" in found["words"]
