@@ -127,6 +127,11 @@ class TopicPage:
     lines: tuple[tuple[int, str], ...]
     has_no_data: bool = False
 
+    @property
+    def texts(self) -> list[str]:
+        """The paragraphs, for a command that prints the topic alone."""
+        return [part.words for _, part in self.parts if isinstance(part, Text)]
+
     def section(self, joining: Iterable[Placed] = ()) -> Section | None:
         """Return the topic's section with the parts that join it, or None without a title."""
         if not self.title:

@@ -47,8 +47,12 @@ class Topic:
 
 @cache
 def topics() -> Mapping[str, Topic]:
-    """Return the TOPIC of every folder here by the folder's name."""
-    return {
-        module.name: importlib.import_module(f"{__name__}.{module.name}").TOPIC
+    """Return the TOPIC of every folder here by the folder's name.
+
+    A topic without this name is in no report: a command prints it alone.
+    """
+    modules = {
+        module.name: importlib.import_module(f"{__name__}.{module.name}")
         for module in pkgutil.iter_modules(__path__)
     }
+    return {name: module.TOPIC for name, module in modules.items() if hasattr(module, "TOPIC")}

@@ -312,9 +312,9 @@ def _print_pilot(study: Study, pilot: Path, width: str | None) -> None:
 
     Raises UsageError if the campaign lacks a factor of the study.
     """
-    from wattwire.analysis import pilot as piloting  # noqa: PLC0415 - statistics are slow to import
-    from wattwire.analysis.dataset import gather
-    from wattwire.report.words import pilot as pilot_words
+    from wattwire.analysis.dataset import gather  # noqa: PLC0415 - statistics are slow to import
+    from wattwire.analysis.topics.pilot.numbers import Aim, predict
+    from wattwire.report.topic_page import topic_page
 
     campaign = open_campaign(pilot)
     try:
@@ -328,9 +328,9 @@ def _print_pilot(study: Study, pilot: Path, width: str | None) -> None:
         width_share = share(width, "--width") if width else study.plan.stop_width or WIDTH_SHARE
         margin = study.answers.margin
         _say(f"from the pilot {pilot} ({plural(evidence.usable.height, 'valid run')}):")
-        aim = piloting.Aim(width_share, margin, study.plan.blocks)
-        for line in pilot_words.lines(evidence, piloting.predict(evidence, aim)):
-            _say(f"  {line}")
+        aim = Aim(width_share, margin, study.plan.blocks)
+        for text in topic_page("pilot", predict(evidence, aim)).texts:
+            _say(f"  {text}")
     finally:
         if isinstance(campaign, Campaign):
             campaign.close()

@@ -10,7 +10,7 @@ import numpy as np
 from wattwire import stats
 from wattwire.analysis.answering.answer_types import Answer
 from wattwire.analysis.answering.block_models import usable_fit
-from wattwire.analysis.answering.confidence import interval_confidence
+from wattwire.analysis.answering.confidence import CONFIDENCE, interval_confidence
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, by_treatment
 from wattwire.model.derived import FloatArray, column
@@ -42,6 +42,7 @@ class Equivalence:
 
     blocks: Blocks
     planned_power: float | None
+    power: float = planning.POWER
 
 
 @dataclass(frozen=True)
@@ -61,10 +62,26 @@ class WidthPrediction:
 
 @dataclass(frozen=True)
 class AnswerPrediction:
-    """The prediction for one answer of the pilot, or the reason why there is none."""
+    """The prediction for one answer of the pilot, or the reason why there is none.
 
-    answer: Answer
+    `response` is a column.
+    """
+
+    response: str
+    response_title: str
+    level_title: str
+    baseline_title: str
     result: WidthPrediction | Refusal
+
+    @property
+    def width(self) -> WidthPrediction | None:
+        """The prediction; None if there is none."""
+        return self.result if isinstance(self.result, WidthPrediction) else None
+
+    @property
+    def needs_ratios(self) -> bool:
+        """Whether there is no prediction because values are not positive."""
+        return isinstance(self.result, stats.NotPositive)
 
 
 @dataclass(frozen=True)
@@ -81,6 +98,17 @@ class EnergyResolution:
     resolved_j: float
     message_j: float
     needed_blocks: Blocks | None
+    share: float = ENERGY_SHARE
+
+    @property
+    def resolved_uj(self) -> float:
+        """The resolution in µJ."""
+        return 1e6 * self.resolved_j
+
+    @property
+    def message_uj(self) -> float:
+        """The measured energy in µJ."""
+        return 1e6 * self.message_j
 
 
 @dataclass(frozen=True)
@@ -99,6 +127,7 @@ class Prediction:
     level: float
     answers: tuple[AnswerPrediction, ...]
     energy: tuple[EnergyPrediction, ...]
+    confidence: float = CONFIDENCE
 
 
 def predict(evidence: Evidence, aim: Aim) -> Prediction:
@@ -109,7 +138,7 @@ def predict(evidence: Evidence, aim: Aim) -> Prediction:
     return Prediction(
         aim,
         level,
-        tuple(AnswerPrediction(item, _width(evidence, item, aim, level)) for item in computed),
+        tuple(_prediction(evidence, item, aim, level) for item in computed),
         tuple(_energy(evidence, aim.blocks)),
     )
 
@@ -119,6 +148,16 @@ def _distinct(computed: list[Answer]) -> list[Answer]:
     for answer in computed:
         kept.setdefault((answer.response.column, answer.factor, str(answer.level)), answer)
     return list(kept.values())
+
+
+def _prediction(evidence: Evidence, answer: Answer, aim: Aim, level: float) -> AnswerPrediction:
+    return AnswerPrediction(
+        answer.response.column,
+        answer.response.title,
+        evidence.title(answer.factor, answer.level),
+        evidence.title(answer.factor, answer.baseline),
+        _width(evidence, answer, aim, level),
+    )
 
 
 def _width(evidence: Evidence, answer: Answer, aim: Aim, level: float) -> WidthPrediction | Refusal:
