@@ -1,13 +1,19 @@
 //! The CPUs on which the threads of a process ran. Each reading attributes the run time since the
 //! last one to the CPU on which the thread was last, so idle threads do not count.
+//!
+//! Opening a file of `/proc` costs more than reading it. Therefore the files of threads that run
+//! stay open, and threads that did not run between two searches are read at searches only.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::meter::{Absent, Meter, Opened, Place, Samples, SeriesId, Subject, Tree};
+use crate::meter::{Absent, Meter, Opened, Place, Samples, SeriesId, Subject, Tree, TreeFile};
 
 /// Period at which the meter lists the threads of a process.
 const SEARCH_PERIOD_NS: i64 = 1_000_000_000;
+/// Shortest time between two readings except at marks. Ten readings per second give the share of
+/// time on one CPU, and a higher rate of the sampler is meant for power and CPU time.
+const READING_PERIOD_NS_MIN: i64 = 75_000_000;
 /// Room for `/proc/PID/task/TID/sched`, the longest file of this meter.
 const BUFFER_BYTES: usize = 4096;
 /// Fields of `/proc/PID/stat` after the name in brackets (proc_pid_stat(5) counts from 1 with it).
@@ -15,6 +21,8 @@ const PROCESSOR_AFTER_NAME: usize = 36;
 
 struct ProcCores {
     tree: Tree,
+    /// Its last field is the number of the newest process or thread.
+    loadavg: Option<TreeFile>,
     followed: Vec<Followed>,
     buffer: Vec<u8>,
 }
@@ -30,13 +38,28 @@ struct Followed {
     /// Migrations, voluntary and involuntary switches.
     edge_counts: [u64; 3],
     searched_ns: i64,
+    /// The newest thread of the machine at the last search. Without a newer one, no search is due.
+    newest: Option<u64>,
+    read_ns: i64,
     is_first_search: bool,
 }
 
 struct Thread {
     folder: String,
+    reading: Reading,
     last: Schedstat,
+    run_ns_at_search: u64,
     edge_counts: [u64; 3],
+}
+
+/// How a thread is read until the next search.
+enum Reading {
+    /// It is new, a mark began another phase, or no further file can be opened: at each reading.
+    ByPath,
+    /// It ran between the last two searches: at each reading, from open files.
+    Open { schedstat: TreeFile, stat: TreeFile },
+    /// It did not run between the last two searches: at the next search.
+    AtSearch,
 }
 
 /// The first two fields of `schedstat`.
@@ -53,7 +76,8 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
         return Err(Absent::because(reason));
     }
     let buffer = vec![0; BUFFER_BYTES];
-    Ok(Opened::new(ProcCores { tree: tree.clone(), followed: Vec::new(), buffer }))
+    let loadavg = tree.open("proc/loadavg").ok();
+    Ok(Opened::new(ProcCores { tree: tree.clone(), loadavg, followed: Vec::new(), buffer }))
 }
 
 impl Meter for ProcCores {
@@ -74,19 +98,31 @@ impl Meter for ProcCores {
             run_delay_ns: 0,
             edge_counts: [0; 3],
             searched_ns: i64::MIN / 2,
+            newest: None,
+            read_ns: i64::MIN / 2,
             is_first_search: true,
         });
     }
 
     fn read(&mut self, samples: &mut Samples) {
-        let ProcCores { tree, followed, buffer } = self;
+        let ProcCores { tree, loadavg, followed, buffer } = self;
         let live = followed.iter_mut().filter(|followed| followed.subject.ended.get().is_none());
         for followed in live {
             let now_ns = samples.begin();
-            if samples.edge || now_ns - followed.searched_ns >= SEARCH_PERIOD_NS {
-                followed.search(tree, now_ns, buffer);
+            if !samples.edge && now_ns - followed.read_ns < READING_PERIOD_NS_MIN {
+                continue;
             }
-            followed.read_times(tree, samples, buffer);
+            followed.read_ns = now_ns;
+            let searches = samples.edge || now_ns - followed.searched_ns >= SEARCH_PERIOD_NS;
+            if searches {
+                followed.searched_ns = now_ns;
+                let newest = loadavg.as_ref().and_then(|file| newest_thread(file, buffer));
+                if newest.is_none() || newest != followed.newest {
+                    followed.newest = newest;
+                    followed.search(tree, buffer);
+                }
+            }
+            followed.read_times(tree, samples, buffer, searches);
             if samples.edge {
                 followed.read_edge_counts(tree, samples, buffer);
             }
@@ -97,8 +133,7 @@ impl Meter for ProcCores {
 impl Followed {
     /// Adds new threads and removes ended ones. A thread of the first search counts from now, and
     /// a later one from its start.
-    fn search(&mut self, tree: &Tree, now_ns: i64, buffer: &mut [u8]) {
-        self.searched_ns = now_ns;
+    fn search(&mut self, tree: &Tree, buffer: &mut [u8]) {
         let mut ended = std::mem::take(&mut self.threads);
         for pid in self.subject.pids(tree) {
             for name in tree.list(&format!("proc/{pid}/task")).unwrap_or_default() {
@@ -114,17 +149,33 @@ impl Followed {
 
     fn open(&self, tree: &Tree, pid: i32, tid: i32, buffer: &mut [u8]) -> Option<Thread> {
         let folder = format!("proc/{pid}/task/{tid}");
-        let mut thread = Thread { folder, last: Schedstat::default(), edge_counts: [0; 3] };
+        let mut thread = Thread {
+            folder,
+            reading: Reading::ByPath,
+            last: Schedstat::default(),
+            run_ns_at_search: 0,
+            edge_counts: [0; 3],
+        };
         if self.is_first_search {
             thread.last = thread.schedstat(tree, buffer)?;
+            thread.run_ns_at_search = thread.last.run_ns;
             thread.edge_counts = thread.edge_counts(tree, buffer).unwrap_or_default();
         }
         Some(thread)
     }
 
-    fn read_times(&mut self, tree: &Tree, samples: &mut Samples, buffer: &mut [u8]) {
+    fn read_times(
+        &mut self,
+        tree: &Tree,
+        samples: &mut Samples,
+        buffer: &mut [u8],
+        searched: bool,
+    ) {
         let mut ran_on = Vec::new();
         for thread in self.threads.values_mut() {
+            if matches!(thread.reading, Reading::AtSearch) && !searched {
+                continue;
+            }
             let Some(now) = thread.schedstat(tree, buffer) else { continue }; // it has ended
             let ran_ns = now.run_ns.saturating_sub(thread.last.run_ns);
             self.run_delay_ns += now.delay_ns.saturating_sub(thread.last.delay_ns);
@@ -133,6 +184,9 @@ impl Followed {
                 ran_on.push((cpu, ran_ns));
             }
             thread.last = now;
+            if searched {
+                thread.choose_reading(tree, samples.edge);
+            }
         }
         for (cpu, ran_ns) in ran_on {
             let name = &self.subject.name;
@@ -166,6 +220,12 @@ impl Followed {
     }
 }
 
+/// Returns the number of the machine's newest process or thread, from `/proc/loadavg`.
+fn newest_thread(loadavg: &TreeFile, buffer: &mut [u8]) -> Option<u64> {
+    let text = std::str::from_utf8(loadavg.read(buffer).ok()?).ok()?;
+    text.split_ascii_whitespace().last()?.parse().ok()
+}
+
 /// Declares the run time of a process on a CPU.
 fn declare_on(samples: &mut Samples, process: &str, cpu: u32) -> SeriesId {
     let series = samples.declare("run_time_on", Place::of(&format!("{process}@cpu{cpu}")));
@@ -176,18 +236,45 @@ fn declare_on(samples: &mut Samples, process: &str, cpu: u32) -> SeriesId {
 
 impl Thread {
     fn schedstat(&self, tree: &Tree, buffer: &mut [u8]) -> Option<Schedstat> {
-        let text = tree.read_once(format_args!("{}/schedstat", self.folder), buffer).ok()?;
-        let mut numbers = std::str::from_utf8(text).ok()?.split_ascii_whitespace();
+        let text = match &self.reading {
+            Reading::Open { schedstat, .. } => schedstat.read(buffer),
+            _ => tree.read_once(format_args!("{}/schedstat", self.folder), buffer),
+        };
+        let mut numbers = std::str::from_utf8(text.ok()?).ok()?.split_ascii_whitespace();
         let mut next = || numbers.next()?.parse().ok();
         Some(Schedstat { run_ns: next()?, delay_ns: next()? })
     }
 
     /// Returns the CPU on which the thread ran last.
     fn cpu(&self, tree: &Tree, buffer: &mut [u8]) -> Option<u32> {
-        let text = tree.read_once(format_args!("{}/stat", self.folder), buffer).ok()?;
+        let text = match &self.reading {
+            Reading::Open { stat, .. } => stat.read(buffer),
+            _ => tree.read_once(format_args!("{}/stat", self.folder), buffer),
+        };
+        let text = text.ok()?;
         let after_name = text.iter().rposition(|byte| *byte == b')')? + 1;
         let fields = std::str::from_utf8(&text[after_name..]).ok()?;
         fields.split_ascii_whitespace().nth(PROCESSOR_AFTER_NAME)?.parse().ok()
+    }
+
+    /// Chooses how to read the thread until the next search. `edge`: a mark may begin a phase in
+    /// which a thread runs that was idle before.
+    fn choose_reading(&mut self, tree: &Tree, edge: bool) {
+        let ran = self.last.run_ns > self.run_ns_at_search;
+        self.run_ns_at_search = self.last.run_ns;
+        let reading = std::mem::replace(&mut self.reading, Reading::ByPath);
+        self.reading = match reading {
+            Reading::AtSearch if edge => Reading::ByPath,
+            reading if edge => reading,
+            _ if !ran => Reading::AtSearch,
+            Reading::Open { schedstat, stat } => Reading::Open { schedstat, stat },
+            _ => self.open_files(tree).unwrap_or(Reading::ByPath),
+        };
+    }
+
+    fn open_files(&self, tree: &Tree) -> Option<Reading> {
+        let open = |name| tree.open(&format!("{}/{name}", self.folder)).ok();
+        Some(Reading::Open { schedstat: open("schedstat")?, stat: open("stat")? })
     }
 
     fn edge_counts(&self, tree: &Tree, buffer: &mut [u8]) -> Option<[u64; 3]> {
