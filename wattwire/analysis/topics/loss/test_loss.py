@@ -1,4 +1,4 @@
-"""Tests of the counts of deliveries, and of failed calls, which are unknown in older campaigns."""
+"""Tests of the counts of deliveries, and of failed calls, which a summary may lack."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_the_methods_text_says_what_came_of_all_deliveries(before: Evidence) -> 
     assert "12 calls failed (ended with an error before their timeout)" in text
 
 
-def test_in_an_older_campaign_failed_calls_are_unknown_and_among_the_lost(
+def test_without_their_column_failed_calls_are_unknown_and_among_the_lost(
     before: Evidence,
 ) -> None:
     assert "failed" not in before.usable.columns
