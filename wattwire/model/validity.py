@@ -36,8 +36,11 @@ class ValidityLimits:
     """Largest permitted step of the wall clock during a run."""
 
 
-OTHER_LOAD, STEAL, MISSED_TICKS = "other_load_share", "steal_share", "missed_ticks_share"
-"""Conditions that are shares. Other conditions have the unit of their limit."""
+OTHER_LOAD, STEAL = "other_load_share", "steal_share"
+MISSED_TICKS = "missed_ticks_share"
+"""Conditions that are shares. Other conditions have the unit of their limit. The share of missed
+ticks is computed from the sampling of a run and is no metric.
+"""
 LINK_LATE = "link_late_p99_ms"
 _SHARES = (
     (STEAL, "steal_max", "steal", "the host stole {:.1f} % of the CPU time"),
