@@ -179,6 +179,8 @@ class Tallied:
     waits: dict[int, Waits]
     """Sender of calls → how long its calls occupied it."""
     throughput: dict[str, float | None]
+    goals_without_result: int
+    """Goals without a record of their result, although every call has a record (C-12)."""
 
 
 class PartTally(Protocol):
@@ -211,9 +213,10 @@ def tallied(
     sent are then infinitely late. Throughput refers to `rates_span_ns`.
     """
     schedules = schedules or {}
-    corrupt, latency, hops = 0, LatencyTally(), HopTally(flows, unrecorded)
+    corrupt, results, latency, hops = 0, 0, LatencyTally(), HopTally(flows, unrecorded)
     growth, variation, backlog = GrowthTally(), VariationTally(), BacklogTally(schedules)
     one_way, waits = [flow for flow in flows if not flow.result], WaitTally(flows)
+    of_calls = [flow for flow in flows if flow.result]
     order, rates = OrderTally(one_way), ThroughputTally(flows, rates_span_ns)
     late_us: list[pl.Series] = []
     known_senders = announced(messages.origins, flows)
@@ -223,6 +226,7 @@ def tallied(
         for passages in part.passages:
             hops.add(passages)
         corrupt += int(((part.records["flags"] & FLAG_CORRUPT) != 0).sum())
+        results += sum(_sent_records(part.records, f)["counter"].n_unique() for f in of_calls)
         if further is not None:
             further.add(part)
         late_us.append(lateness_us(part.records))
@@ -231,6 +235,7 @@ def tallied(
     between_clocks = clock_bands_us(one_way, clocks) if clocks and one_way else {}
     quantiles = latency.summary(period_ns, scheduled_deliveries(flows, schedules))
     counts = {**count_summary(latency.counts, flows), "corrupt": corrupt}
+    calls = sum(latency.counts.of(*EXPECTED, sender=flow.sender) for flow in of_calls)
     if one_way:
         counts["undelivered"] = latency.counts.of(Fate.UNDELIVERED)
         quantiles["undelivered_after_warmup"] = latency.after_warmup(Fate.UNDELIVERED)
@@ -245,7 +250,7 @@ def tallied(
     return Tallied(
         counts, quantiles, lateness, hops.summary(latency.counts), variation.summary(),
         between_clocks, max(0, scheduled - counts["expected"]), backlog.growing(), waits.waits,
-        rates.summary(),
+        rates.summary(), calls - results,
     )  # fmt: skip
 
 

@@ -69,6 +69,7 @@ class Collected:
         self._without_records: list[int] = []
         self._backlogs: dict[int, tuple[int, ...]] = {}
         self._waits: dict[int, Waits] = {}
+        self._goals_without_result = 0
         self.messages, file_reasons = self._messages()
         self.quantities = self._quantities()
         self.readings = self._read()
@@ -273,6 +274,7 @@ class Collected:
             self._rates_span_ns() if window.get("end_ns") else (0, 0),
         )
         self._backlogs, self._waits = tally.backlogs, tally.waits
+        self._goals_without_result = tally.goals_without_result
         counts: dict[str, int | None] = {**tally.counts}
         latency = {**tally.latency}
         if self._sent_is_unknown():
@@ -562,8 +564,9 @@ class Collected:
             )
             # A settling run ends by time, so its clients need not report the number of sent
             # messages.
-            if sent != row["sent"] and self.planned.control != SETTLING:
-                text = f"senders reported {sent} sent messages; their records have {row['sent']}"
+            recorded = row["sent"] - self._goals_without_result
+            if sent != recorded and self.planned.control != SETTLING:
+                text = f"senders reported {sent} sent messages; their records have {recorded}"
                 reasons.append(Reason(Verdict.INVALID, "sums", text))
         return reasons
 

@@ -3,6 +3,7 @@
 import math
 from collections import Counter, defaultdict
 from itertools import pairwise
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -10,8 +11,10 @@ import pytest
 from wattwire.model.deployment import RELAYED, Flow
 from wattwire.model.ledger import GAPS, MISSING, Drain, Fate, FateCounts, announced, ledger
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED, FLAG_TIMEOUT
+from wattwire.model.verdict import Outcome
 from wattwire.run.results import delivery
 from wattwire.run.results.flows import FlowFacts, FlowTallies
+from wattwire.run.results.summary import Collected
 from wattwire.run.results.throughput import ThroughputTally
 from wattwire.run.tests.random_runs import SCHEMA, random_run
 from wattwire.store import Messages
@@ -170,6 +173,7 @@ def test_the_ledger_has_the_fates_that_plain_loops_decide_and_its_sums_hold(seed
 
 FLOW, CALLS = Flow("f", 0, (1,)), Flow("c", 0, (1,), result="result")
 SENT = (0, 0, 0, "message", 0, 0, 9, 64, 0)
+GOAL, RESULT = (0, 0, 0, "goal", 0, 0, 9, 64, 0), (0, 0, 0, "result", 0, 0, 500, 64, 0)
 
 
 def arrival(end_ns, flags=0, begin_ns=0, counter=0):
@@ -220,10 +224,26 @@ def test_an_arrival_whose_sender_left_no_records_is_not_late():
 
 
 def test_a_goal_without_a_result_is_lost_and_expected():
-    goal = (0, 0, 0, "goal", 0, 0, 9, 64, 0)
-    counts, latency, _ = tallied([goal], CALLS)
+    counts, latency, _ = tallied([GOAL], CALLS)
     assert (counts["sent"], counts["expected"], counts["lost"]) == (1, 1, 1)
     assert (latency["expected_after_warmup"], latency["lost_after_warmup"]) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "codes"), [([GOAL, RESULT], []), ([RESULT], []), ([GOAL], ["sums"])]
+)
+def test_a_run_without_a_record_of_each_call_that_a_client_reported_is_invalid(rows, codes):
+    """The client reports one call (C-14), so one call must have a record of its end (C-12)."""
+    frame = pl.DataFrame(rows, schema=SCHEMA, orient="row")
+    tally = delivery.tallied(Messages.of(frame), [CALLS], 10**9)
+    run = Collected.__new__(Collected)
+    states = {"client-0": SimpleNamespace(lines={"SENT": {"sent": 1}})}
+    run.record = SimpleNamespace(outcome=Outcome.COMPLETED, window={}, nodes=[],
+                                 processes=SimpleNamespace(states=states))  # fmt: skip
+    run.attempt = SimpleNamespace(planned=SimpleNamespace(control=""))
+    run.messages, run.row = Messages.of(frame), tally.counts
+    run._without_records, run._goals_without_result = [], tally.goals_without_result
+    assert [reason.code for reason in run._check_sums([{"recorded": len(rows)}])] == codes
 
 
 def test_a_call_that_failed_late_is_failed_only():
