@@ -9,7 +9,6 @@ have a column per flow, `NAME.flow.FLOW`.
 from wattwire.model.metrics.metric import (
     COMPARED,
     COUNTER,
-    COUNTS,
     ENERGY,
     EVIDENCE,
     FIGURES,
@@ -39,7 +38,7 @@ from wattwire.model.metrics.registry import (
 )
 
 __all__ = [
-    "COMPARED", "COUNTER", "COUNTS", "ENERGY", "EVIDENCE", "FIGURES", "HARNESS", "HIGHER",
+    "COMPARED", "COUNTER", "ENERGY", "EVIDENCE", "FIGURES", "HARNESS", "HIGHER",
     "HIGHEST", "LOWER", "MEAN", "METRICS", "NODE", "OFFERED", "OF_FLOWS", "PRINTED",
     "PROCESS_COLUMNS", "SENT_RECORDS", "SUM", "SYSTEM_CALLS", "SYSTEM_CALLS_COUNTED", "WORST",
     "Metric", "check_name", "check_response", "combined_by", "direction_of", "find", "is_printed",

@@ -10,13 +10,13 @@ MEASURED, ESTIMATE, BOUND, GIVEN = "measured", "estimate", "bound", "given"
 IDENTITY, VERDICT = "identity", "verdict"
 NUMERIC_KINDS = (MEASURED, ESTIMATE)
 OFFERED, COMPARED = "offered", "compared"
-COUNTS, FIGURES, EVIDENCE, HARNESS = "counts", "figures", "evidence", "harness"
+FIGURES, EVIDENCE, HARNESS = "figures", "evidence", "harness"
 """Lists of metrics. Each is a field of `Metric`.
 
 OFFERED contains the responses that a page offers without a question, and COMPARED the costs that a
-comparison compares without `--response`; they scatter little, unlike tail percentiles. COUNTS
-contains the columns of the page's table of messages, FIGURES the main results of a run, EVIDENCE
-the evidence for a verdict, and HARNESS the cost and disturbance of the harness.
+comparison compares without `--response`; they scatter little, unlike tail percentiles. FIGURES
+contains the main results of a run, EVIDENCE the evidence for a verdict, and HARNESS the cost and
+disturbance of the harness.
 """
 ENERGY = "an energy counter"
 SYSTEM_CALLS = "runs that count system calls (plan.syscall_runs)"
@@ -46,8 +46,8 @@ class Metric:
     - `is_share` is true for shares, which are compared by differences instead of ratios.
     - `title` and `verb` name it in a sentence: "A {verb} 0.5 times the {title} of B".
     - `also` is a regular expression for its synonyms.
-    - `offered`, `compared`, `counts`, `figures`, `evidence` and `harness` are its position in the
-      list of this name, from 1; 0 if the list does not contain it.
+    - `offered`, `compared`, `figures`, `evidence` and `harness` are its position in the list of
+      this name, from 1; 0 if the list does not contain it.
     """
 
     name: str
@@ -68,7 +68,6 @@ class Metric:
     also: str = ""
     offered: int = 0
     compared: int = 0
-    counts: int = 0
     figures: int = 0
     evidence: int = 0
     harness: int = 0

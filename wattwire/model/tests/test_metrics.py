@@ -5,7 +5,6 @@ import pytest
 from wattwire.model.errors import UsageError
 from wattwire.model.metrics import (
     COMPARED,
-    COUNTS,
     EVIDENCE,
     FIGURES,
     HARNESS,
@@ -36,7 +35,7 @@ def test_every_metric_has_one_entry():
     assert [metric.name for metric in REGISTRY] == list(METRICS)
 
 
-@pytest.mark.parametrize("list_name", [OFFERED, COMPARED, COUNTS, FIGURES, EVIDENCE, HARNESS])
+@pytest.mark.parametrize("list_name", [OFFERED, COMPARED, FIGURES, EVIDENCE, HARNESS])
 def test_every_list_has_an_order_without_ties(list_name):
     positions = [getattr(METRICS[name], list_name) for name in metrics_in(list_name)]
     assert positions and positions == sorted(set(positions))
