@@ -6,7 +6,8 @@ import subprocess
 import sys
 
 from wattwire.cli.main import main
-from wattwire.cli.verbs.show import _commands
+from wattwire.cli.verbs.show import _commands, _evidence
+from wattwire.model.metrics import EVIDENCE, metrics_in
 from wattwire.store import Campaign
 
 NODE = "import json, sys; spec = json.load(open(sys.argv[2])); print(open(spec['tls.key']).read())"
@@ -54,3 +55,13 @@ def test_a_run_whose_folder_is_gone_is_told_from_journal_and_summary(tmp_path, c
         said = " ".join(capsys.readouterr().out.split())
         assert "attempt 1: timed out; verdict valid" in said and "is missing" in said
         assert "clients 3" in said and "1 234" in said
+
+
+def test_only_shares_of_the_evidence_are_percentages():
+    before = {"other_load_share": 0.01, "steal_share": 0.0, "waited_s": 0.5, "quiet": True}
+    document = {"conditions_before": before, "sampling": {}, "seconds": {}}
+    values = {"link_late_p99_ms": 0.0421, "inner_frames": 3.0}
+    row = {name: values.get(name, 0.25) for name in metrics_in(EVIDENCE)}
+    printed = [text for _, text in _evidence(document, row)][1:-1]
+    assert len(printed) == len(row)
+    assert [text for text in printed if text != "25 %"] == ["0.0421 ms", "3"]

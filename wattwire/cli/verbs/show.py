@@ -214,7 +214,7 @@ def _evidence(document: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[t
     )
     for name in metrics_in(EVIDENCE):
         if row.get(name) is not None:
-            yield METRICS[name].words, percent(row[name])
+            yield METRICS[name].words, _evidence_value(name, row[name])
     sampling = document["sampling"]
     if due_ticks(sampling):
         yield (
@@ -226,6 +226,14 @@ def _evidence(document: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[t
         yield f"no {absent['name']}", absent["reason"]
     phases = ", ".join(f"{k} {duration_words_short(s)}" for k, s in document["seconds"].items())
     yield "phases", phases
+
+
+def _evidence_value(name: str, value: float) -> str:
+    """Format a share as a percentage, an amount with its unit, and a count as a whole number."""
+    if name.endswith("_share"):
+        return percent(value)
+    unit = METRICS[name].unit
+    return f"{number(value)} {unit}" if unit else count(value)
 
 
 def duration_words_short(seconds: float) -> str:
