@@ -54,8 +54,11 @@ class EmulatedDevices:
 
 
 def emulated_devices(evidence: Evidence) -> EmulatedDevices:
-    """Return the devices and round trips of the valid runs with an emulated device."""
-    if not evidence.emulated.height:
+    """Return the devices and round trips of the valid runs with an emulated device.
+
+    There are none for imported data and commands.
+    """
+    if not (evidence.has_messages and evidence.emulated.height):
         return EmulatedDevices()
     return EmulatedDevices(tuple(_devices(evidence)), tuple(_round_trips(evidence)))
 
