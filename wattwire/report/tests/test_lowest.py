@@ -275,7 +275,7 @@ def test_pairs_that_change_places_between_the_levels_of_an_asked_factor_are_name
         assert (exchange.first, exchange.level, exchange.other_level) == ("cpp", 64, 4096)
         assert exchange.ratio == pytest.approx(ratio, rel=0.05)
         assert exchange.other_ratio == pytest.approx(other_ratio, rel=0.05)
-    (entry,) = document(evidence, answers)["best_alternatives"]
+    (entry,) = document(evidence, answers).values["best_alternatives"]
     assert [exchange["second"] for exchange in entry["exchanges"]] == [*found]
     below = best_alternative_words.sentences(evidence, evidence.study.questions[0], [choice])
     pairs = phrases_in(below, "best.exchange")
