@@ -17,9 +17,9 @@ class Verb:
 
 
 VERBS = {
-    "list": Verb("catalog", "list studies, cells, meters or links", ("ls",)),
-    "build": Verb("catalog", "build the named cells, or all cells"),
-    "check": Verb("catalog", "run the conformance suite on cells, or check the emulation of links"),
+    "list": Verb("list", "list studies, cells, meters or links", ("ls",)),
+    "build": Verb("build", "build the named cells, or all cells"),
+    "check": Verb("check", "run the conformance suite on cells, or check the emulation of links"),
     "run": Verb("run", "run a study, or continue a campaign"),
     "status": Verb("status", "show the progress of a campaign"),
     "report": Verb("report", "write a campaign's page"),
