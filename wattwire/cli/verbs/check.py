@@ -79,7 +79,7 @@ def check(options: argparse.Namespace) -> int:
         return _check_bridges(options, catalog)
     if options.wire:
         raise UsageError("check: --wire is for links, as in: wattwire check links --wire")
-    from wattwire.cli.conformance import check_cells, measure_costs  # noqa: PLC0415 - statistics are slow
+    from wattwire.cli.conformance import check_cells, measure_costs  # noqa: PLC0415 - slow
 
     if options.cost:
         if options.clause or options.pairs or options.rig:
@@ -94,7 +94,7 @@ def check(options: argparse.Namespace) -> int:
 
 def _check_bridges(options: argparse.Namespace, catalog: Catalog) -> int:
     """Check bridges between two namespaces. Raises UsageError for options of cells and links."""
-    from wattwire.cli.bridge_check import check_bridges  # noqa: PLC0415 - statistics are slow
+    from wattwire.cli.bridge_check import check_bridges  # noqa: PLC0415 - slow
 
     if options.clause or options.pairs or options.cost or options.wire:
         raise UsageError("check bridges: leave out --clause, --pairs, --cost and --wire")
@@ -107,7 +107,7 @@ def _check_bridges(options: argparse.Namespace, catalog: Catalog) -> int:
 
 def _check_links(options: argparse.Namespace) -> int:
     """Check the emulation of links. Raises UsageError for options of cells."""
-    from wattwire.cli.link_check import check_links, check_wires  # noqa: PLC0415 - statistics are slow
+    from wattwire.cli.link_check import check_links, check_wires  # noqa: PLC0415 - slow
 
     if options.clause or options.pairs or options.cost or options.rig:
         raise UsageError(
