@@ -13,8 +13,8 @@ from types import ModuleType
 
 from wattwire.imports.imported import Imported
 from wattwire.model.errors import UsageError, unknown
+from wattwire.model.publication import READER_FILE
 
-FILE = "replication.py"
 PACKAGE = "wattwire_studies"
 
 
@@ -46,7 +46,7 @@ class Reader:
             )
         imported = self.function(source, recipe_name)
         if not isinstance(imported, Imported):
-            raise UsageError(f"{self.folder / FILE}: read() must return an Imported object")
+            raise UsageError(f"{self.folder / READER_FILE}: read() must return an Imported object")
         return imported
 
 
@@ -68,9 +68,9 @@ def folder_of(name: str, roots: Sequence[Path]) -> Path:
         if name not in folders:
             raise unknown("import", "study with a reader", name, folders)
         folder = folders[name]
-    if not (folder / FILE).is_file():
+    if not (folder / READER_FILE).is_file():
         raise UsageError(
-            f"{folder}: this study has no {FILE}, so the data of its paper cannot be read; "
+            f"{folder}: this study has no {READER_FILE}, so the data of its paper cannot be read; "
             "`wattwire import csv FILE` reads a plain table"
         )
     return folder
@@ -82,7 +82,7 @@ def listed_recipes(folder: Path) -> dict[str, str]:
     The result is empty if RECIPES is not a dict of texts in the file.
     """
     try:
-        tree = ast.parse((folder / FILE).read_text("utf-8"))
+        tree = ast.parse((folder / READER_FILE).read_text("utf-8"))
         values = [
             ast.literal_eval(node.value)
             for node in tree.body
@@ -107,7 +107,7 @@ def readers(roots: Sequence[Path]) -> dict[str, Path]:
     """
     folders: dict[str, Path] = {}
     for root in roots:
-        for file in sorted(root.glob(f"studies/*/{FILE}")):
+        for file in sorted(root.glob(f"studies/*/{READER_FILE}")):
             folders.setdefault(file.parent.name, file.parent)
     return folders
 
@@ -116,7 +116,7 @@ def load(folder: Path) -> Reader:
     """Load the reader in `folder`, which may use `from . import NAME` for the folder's modules."""
     folder = folder.resolve()
     module = _module(folder)
-    path = folder / FILE
+    path = folder / READER_FILE
     recipes, function = getattr(module, "RECIPES", None), getattr(module, "read", None)
     if not isinstance(recipes, Mapping) or not recipes:
         raise UsageError(
@@ -130,15 +130,15 @@ def load(folder: Path) -> Reader:
 def _module(folder: Path) -> ModuleType:
     name = f"{PACKAGE}_{re.sub(r'[^0-9A-Za-z]', '_', folder.name)}"
     loaded = sys.modules.get(name)
-    if loaded is not None and loaded.__file__ == str(folder / FILE):
+    if loaded is not None and loaded.__file__ == str(folder / READER_FILE):
         return loaded
     for stale in [key for key in sys.modules if key == name or key.startswith(f"{name}.")]:
         del sys.modules[stale]
     spec = importlib.util.spec_from_file_location(
-        name, folder / FILE, submodule_search_locations=[str(folder)]
+        name, folder / READER_FILE, submodule_search_locations=[str(folder)]
     )
     if spec is None or spec.loader is None:
-        raise UsageError(f"{folder / FILE}: cannot be loaded")
+        raise UsageError(f"{folder / READER_FILE}: cannot be loaded")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
@@ -146,5 +146,5 @@ def _module(folder: Path) -> ModuleType:
     except Exception as error:
         del sys.modules[name]
         reason = f"{type(error).__name__}: {error}"
-        raise UsageError(f"{folder / FILE}: cannot be loaded ({reason})") from error
+        raise UsageError(f"{folder / READER_FILE}: cannot be loaded ({reason})") from error
     return module

@@ -21,6 +21,7 @@ from wattwire.cli.verbs.report import answer_of, tell_answers, write_report
 from wattwire.cli.wrap import columns, unfiltered, wrapped
 from wattwire.imports import progress, table
 from wattwire.model.errors import EXIT_OK, UsageError
+from wattwire.model.publication import READER_FILE
 from wattwire.store.imported import refuse_used
 
 CSV = "csv"
@@ -142,7 +143,7 @@ def _list() -> int:
         print(f"{name}")
         recipes = imports.listed_recipes(folder)
         if not recipes:
-            print(f"  RECIPES in {folder / imports.FILE} is no dict of texts, so it is not listed")
+            print(f"  RECIPES in {folder / READER_FILE} is no dict of texts, so it is not listed")
         for recipe, summary in recipes.items():
             print(wrapped(f"  {recipe}: {summary}", columns(sys.stdout)))
     print("csv\n  any table: import csv FILE --response COL:UNIT --factor COL")
@@ -161,7 +162,7 @@ def _read(options: argparse.Namespace, source: Path) -> tuple[str, str, imports.
     if options.campaign:
         refuse_used(Path(options.campaign))
     folder = imports.folder_of(options.study, default_roots())
-    print(f"Executes {folder / imports.FILE}", file=sys.stderr)
+    print(f"Executes {folder / READER_FILE}", file=sys.stderr)
     reader = imports.load(folder)
     recipe = options.recipe or reader.default
     return reader.study, recipe, reader.read(source, recipe)

@@ -29,6 +29,7 @@ from wattwire.model.cores import CORES, FREE, Machine
 from wattwire.model.cores.descriptions import core_lines
 from wattwire.model.deployment import node_count
 from wattwire.model.errors import EXIT_OK, MissingError, UsageError, WattwireError
+from wattwire.model.publication import READER_FILE
 from wattwire.model.rig import SSH
 from wattwire.model.study import Study, parse_study
 from wattwire.model.study import presets_of as named_presets
@@ -177,9 +178,7 @@ def _core_levels(study: Study) -> Sequence[Level]:
 
 def _import_hint(name: str, path: Path) -> str:
     """Return the hint to import the paper's data, or "" if the study has no reader."""
-    from wattwire.imports import FILE  # noqa: PLC0415 - imports tables, which are slow to import
-
-    if not (path.parent / FILE).is_file():
+    if not (path.parent / READER_FILE).is_file():
         return ""
     return f". The data of its paper can be read: wattwire import {name} DIR"
 
