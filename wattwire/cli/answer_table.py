@@ -5,10 +5,10 @@ Decided answers and large effects come first.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from wattwire.cli.wrap import beside, table
 from wattwire.model import words
 from wattwire.report.tables.short_answers import rows
 from wattwire.report.words.changes import change_sentence
@@ -24,22 +24,11 @@ def lines(document: Mapping[str, Any], width: int) -> list[str]:
     answer_rows = rows(document)
     if len(answer_rows) < 2:
         return []
-    from rich.console import Console  # noqa: PLC0415 - slow to import
-    from rich.table import Table
-
     level = words.confidence(document["confidence"])
     family = document["family"]
     simultaneous = f", all {family} together" if family > 1 else ""
-    table = Table(box=None, pad_edge=False, header_style="", padding=(0, 2, 0, 0))
-    for heading in ("response", "", f"estimate [{level} CI{simultaneous}]", ""):
-        table.add_column(heading)
-    for row in answer_rows[:ROWS_MAX]:
-        table.add_row(*row)
-    console = Console(width=width, color_system=None, highlight=False, markup=False)
-    with console.capture() as captured:
-        console.print(table)
-    printed = captured.get()  # waits: nothing, because it is no queue
-    table_lines = [line.rstrip() for line in printed.splitlines()]
+    headings = ("response", "", f"estimate [{level} CI{simultaneous}]", "")
+    table_lines = table([headings, *answer_rows[:ROWS_MAX]], "<<<<", width, indent="")
     hidden_count = len(answer_rows) - ROWS_MAX
     table_lines += [f"and {hidden_count} more on the page"] if hidden_count > 0 else []
     return [*table_lines, *_change_lines(document.get("changes", []), width)]
@@ -54,8 +43,4 @@ def _change_lines(changes: Sequence[Mapping[str, Any]], width: int) -> list[str]
         if hidden_count > 0
         else []
     )
-    return [
-        line
-        for sentence in sentences
-        for line in textwrap.wrap(sentence, width, break_on_hyphens=False)
-    ]
+    return [line for sentence in sentences for line in beside("", sentence, width)]

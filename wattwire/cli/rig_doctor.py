@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-import textwrap
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -14,6 +13,7 @@ from wattwire import __version__
 from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import read_toml
 from wattwire.catalog.rigs import load_rig
+from wattwire.cli.wrap import beside
 from wattwire.hosts import Hosts
 from wattwire.hosts.health import MISSING, NOTE, OK, Finding, Health, check_rig
 from wattwire.model.errors import EXIT_ENVIRONMENT, EXIT_OK
@@ -46,7 +46,7 @@ def doctor(path: Path, catalog: Catalog, as_json: bool) -> int:
 
 def lines_of(health: Health) -> Iterator[str]:
     """Yield the lines of the report, at most 80 columns wide apart from commands."""
-    yield from textwrap.wrap(health.first, WIDTH)
+    yield from beside("", health.first, WIDTH)
     for title, findings in health.sections.items():
         yield ""
         yield title
@@ -62,17 +62,11 @@ def lines_of(health: Health) -> Iterator[str]:
 def _lines_of(item: Finding) -> Iterator[str]:
     # The title of a section names its hosts, except that of a network.
     where = f" ({', '.join(item.hosts)})" if item.network else ""
-    yield from _wrapped(f"  {MARKS[item.state]} ", f"{item.check}{where}: {item.evidence}")
+    check = f"{item.check}{where}: {item.evidence}"
+    yield from beside(f"  {MARKS[item.state]} ", check, WIDTH, INDENT)
     if item.cause:
-        yield from _wrapped(INDENT, f"{item.cause}.")
+        yield from beside(INDENT, f"{item.cause}.", WIDTH)
     if item.command:
         yield f"{INDENT}$ {item.command}"
     if item.factor and item.cause:
-        yield from _wrapped(f"{INDENT}? ", item.factor)
-
-
-def _wrapped(begin: str, text: str) -> list[str]:
-    return textwrap.wrap(
-        text, WIDTH, initial_indent=begin, subsequent_indent=" " * max(6, len(begin)),
-        break_on_hyphens=False, break_long_words=False,
-    )  # fmt: skip
+        yield from beside(f"{INDENT}? ", item.factor, WIDTH)

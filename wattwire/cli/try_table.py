@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -30,6 +29,7 @@ from wattwire.analysis.responses import CPU, LATENCY_P50
 from wattwire.analysis.topics.rates.numbers import delivered_hz, delivered_kind
 from wattwire.analysis.topics.settling.numbers import expects_steady_state, settling
 from wattwire.cli import answer_table
+from wattwire.cli.wrap import table, wrapped
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, after_warmup, column, due_after_warmup
 from wattwire.report.tables import due_time, placements
@@ -42,8 +42,6 @@ from wattwire.store import Campaign
 WIDTH = 80
 FACTOR, OTHER = "cell", "payload_bytes"
 PENDING = stats.NotComputable("not computed")
-NUMBERS_FROM = 2
-"""Number of left-aligned columns at the start of the table."""
 
 
 @dataclass(frozen=True)
@@ -344,25 +342,14 @@ def _name(evidence: Evidence, levels: Mapping[str, Any]) -> str:
 
 
 HEADINGS = ("", "median latency, µs", "times baseline", "lost", "CPU, µs")
+ALIGN = "<<<>>"
 
 
 def _table(heading: str, rows: Sequence[Line], baseline: Any, per_s: str) -> list[str]:
-    """Return the lines of a table, fastest level first.
-
-    The width of a column is the maximum width of its texts.
-    """
+    """Return the lines of a table, fastest level first."""
     cells = [_row(row, same_level(row.level, baseline) and len(rows) > 1) for row in rows]
-    widths = [
-        max(len(text) for text in column_texts)
-        for column_texts in zip(HEADINGS, *cells, strict=True)
-    ]
     lines = [*_wrap(heading)] if heading else []
-    for texts in (HEADINGS, *cells):
-        padded = [
-            text.rjust(width) if index > NUMBERS_FROM else text.ljust(width)
-            for index, (text, width) in enumerate(zip(texts, widths, strict=True))
-        ]
-        lines.append(("  " + "  ".join(padded)).rstrip())
+    lines += table([HEADINGS, *cells], ALIGN)
     if any(math.isfinite(row.per_s) for row in rows):  # a column would exceed 80 columns
         by_row = ", ".join(f"{row.title} {words.number(row.per_s)}" for row in rows)
         lines += _wrap(f"  {per_s}: {by_row}")
@@ -417,4 +404,4 @@ def _finite(value: float) -> float | None:
 
 
 def _wrap(text: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+    return wrapped(text, WIDTH, hanging="  ").splitlines()

@@ -9,8 +9,7 @@ import platform
 import shlex
 import shutil
 import tempfile
-import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from wattwire.catalog.home import debian_packages
 from wattwire.cli import rig_doctor
 from wattwire.cli.quantities import size_words
 from wattwire.cli.verbs import add_verb
+from wattwire.cli.wrap import beside, one_line, pairs
 from wattwire.model.cores import WORDS, Machine
 from wattwire.model.cores.descriptions import core_lines, machine_words
 from wattwire.model.errors import EXIT_ENVIRONMENT, EXIT_OK, MissingError, WattwireError
@@ -38,6 +38,9 @@ CONTROL = "loopback"
 BUILD = "wattwire build"
 BUSY_SHARE = 0.25
 STEAL_SHARE = 0.05
+MARKS = {"ok": "+", "missing": "-", "note": "~"}
+NAME_WIDTH_MAX = 26
+"""Width of a check's mark and name, beyond which a name moves its text to the right."""
 FAST_CLOCKS = ("tsc", "arch_sys_counter", "kvm-clock")
 
 
@@ -369,29 +372,24 @@ def _next_command(catalog: Catalog, cells: Mapping[str, Item]) -> str:
 
 def lines_of(health: Health) -> Iterator[str]:
     """Yield the lines of the report, at most 80 columns wide unless a word is longer."""
-    yield from textwrap.wrap(health.first, WIDTH)
-    marks = {"ok": "+", "missing": "-", "note": "~"}
+    yield from beside("", health.first, WIDTH)
     for title, items in health.sections.items():
         yield ""
         yield title
-        name_width = min(24, max((len(item.name) for item in items), default=0))
-        for item in items:
-            mark = marks[item.state] if item.name else " "
-            yield from textwrap.wrap(
-                item.text,
-                WIDTH,
-                initial_indent=f"  {mark} {item.name:<{name_width}}  ",
-                subsequent_indent=" " * (name_width + 6),
-                break_on_hyphens=False,
-                break_long_words=False,  # a path remains one word, to be copied
-            )
-            if item.command and not item.command.startswith(BUILD):
-                yield f"{' ' * (name_width + 6)}$ {item.command}"
+        yield from pairs(_rows_of(items), WIDTH, NAME_WIDTH_MAX)
         if any(item.command.startswith(BUILD) for item in items):
             yield f"  $ {BUILD} CELL…   (try and run build the cells that they need)"
     yield ""
     yield "+ present   ~ present, with a note   - missing   $ command that fixes it"
     yield f"Next: {health.next}"
+
+
+def _rows_of(items: Sequence[Item]) -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of each check, and the command on a line of its own."""
+    for item in items:
+        yield (f"{MARKS[item.state]} {item.name}" if item.name else ""), item.text
+        if item.command and not item.command.startswith(BUILD):
+            yield "", one_line(f"$ {item.command}")
 
 
 def _udev_rules(catalog: Catalog, meter: str) -> str:

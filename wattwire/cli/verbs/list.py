@@ -13,7 +13,7 @@ from wattwire.catalog import Catalog
 from wattwire.catalog.links import MANIFEST as LINK_MANIFEST
 from wattwire.catalog.manifest import read_toml
 from wattwire.cli.verbs import add_verb
-from wattwire.cli.wrap import columns, wrapped
+from wattwire.cli.wrap import columns, pairs
 from wattwire.model.errors import EXIT_OK, UsageError, nearest
 
 
@@ -44,8 +44,8 @@ def list_things(options: argparse.Namespace) -> int:
         known = sorted(names)
         chosen = named_like(options.names, known, kind.removesuffix("s")) if options.what else known
         print(f"{len(chosen)} of {len(known)} {kind}" if options.names else f"{len(known)} {kind}")
-        for name in chosen:
-            _print_row(name, text_of(name))
+        for line in pairs([(name, text_of(name)) for name in chosen], columns(sys.stdout)):
+            print(line)
         if kind == "cells" and options.names:
             print(f"Next: wattwire show cell {chosen[0]}")
     return EXIT_OK
@@ -68,8 +68,3 @@ def named_like(wanted: Sequence[str], known: Sequence[str], kind: str) -> list[s
 
 def _field(path: Path, key: str) -> str:
     return str(read_toml(path).get(key, ""))
-
-
-def _print_row(name: str, text: str) -> None:
-    """Print the name of a member of an open folder, and its text in a second column."""
-    print(wrapped(f"{name:<17} {text}", columns(sys.stdout), "  ", " " * 18))

@@ -22,7 +22,7 @@ from wattwire.cli.quantities import share, size_words
 from wattwire.cli.rates_ahead import link_cautions, rate_lines
 from wattwire.cli.screen import duration_words
 from wattwire.cli.verbs import add_verb
-from wattwire.cli.wrap import wrapped
+from wattwire.cli.wrap import table, wrapped
 from wattwire.design import CONTROLS, PROCESSES_MANY, PlannedRun, cautions, make_plan, piloted
 from wattwire.hosts.hosts import here
 from wattwire.model.cores import CORES, FREE, Machine
@@ -285,9 +285,12 @@ def _print_meters(
     if needed:
         window_text = window_words(study, treatments, expected)
         _say(f"minimum window of each meter (windows here: {window_text}):")
+    rows = []
     for window in needed:
-        short = " (longer)" if window.window_s > shortest_s else ""
-        print(f"    {window.meter:<14} {window.window_s:>4.3g} s{short:9}  {window.because}")
+        longer = " (longer)" if window.window_s > shortest_s else ""
+        rows.append((window.meter, f"{window.window_s:>4.3g} s{longer}", window.because))
+    for line in table(rows, "<<<", WIDTH, indent="    "):
+        print(line)
     if present_names is None:
         _say("the readable meters are unknown, because the agent is missing (see wattwire doctor)")
     absent = [name for name in windows if present_names is not None and name not in present_names]

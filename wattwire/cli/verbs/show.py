@@ -6,8 +6,7 @@ import argparse
 import json
 import re
 import shlex
-import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from wattwire.catalog import Catalog
 from wattwire.cli import cell_facts, imported_text
 from wattwire.cli.screen import duration_words
 from wattwire.cli.verbs import add_verb
+from wattwire.cli.wrap import pairs, wrapped
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, UsageError, nearest
 from wattwire.model.metrics import EVIDENCE, FIGURES, METRICS, metrics_in
 from wattwire.model.quantiles import carried_size, share_of
@@ -86,8 +86,8 @@ def show(options: argparse.Namespace) -> int:
 def _show_cell(options: argparse.Namespace) -> int:
     if options.commands:
         raise UsageError("--commands needs a run: wattwire show DIR RUN --commands")
-    for title, pairs in cell_facts.cell_blocks(Catalog(), options.run):
-        print("\n".join(_pairs(title, pairs)))
+    for title, rows in cell_facts.cell_blocks(Catalog(), options.run):
+        print("\n".join(_block(title, rows)))
     return EXIT_OK
 
 
@@ -137,8 +137,8 @@ def _without_folder(campaign: Campaign, folder: Path) -> list[str]:
         matching = [r for r in rows if (r["run"], r["attempt"]) == (attempt.run, attempt.attempt)]
         for row in matching[:1]:
             levels = [(k.removeprefix("factor."), v) for k, v in row.items() if k[:7] == "factor."]
-            lines += _pairs("Treatment, from the summary", levels)
-            lines += _pairs("Figures, from the summary", _figures(row))
+            lines += _block("Treatment, from the summary", levels)
+            lines += _block("Figures, from the summary", _figures(row))
     return lines
 
 
@@ -154,9 +154,9 @@ def _known_runs(campaign: Campaign) -> str:
 
 def _description(folder: Path, document: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
     lines = [*_wrapped(_headline(document)), ""]
-    lines += _pairs("Treatment", _treatment(document))
-    lines += _pairs("Figures", _figures(row))
-    lines += _pairs("Evidence", _evidence(document, row))
+    lines += _block("Treatment", _treatment(document))
+    lines += _block("Figures", _figures(row))
+    lines += _block("Evidence", _evidence(document, row))
     lines += ["Processes", *_processes(document, row), ""]
     lines += _settings(document["nodes"])
     lines += [f"Files: {folder}"]
@@ -290,7 +290,7 @@ def _settings(nodes: list[dict[str, Any]]) -> list[str]:
         settings = tuple((k, _plain(v)) for k, v in values.items() if v not in ("", None))
         blocks.setdefault((library_name or "the library", settings), []).append(node["process"])
     for (library_name, settings), processes in blocks.items():
-        lines += _pairs(
+        lines += _block(
             f"Settings in effect in {listed(processes)}, as {library_name} reports", settings
         )
     return lines
@@ -300,28 +300,14 @@ def _plain(value: Any) -> str:
     return ("yes" if value else "no") if isinstance(value, bool) else str(value)
 
 
-def _pairs(title: str, pairs: Any) -> list[str]:
-    """Return a titled block of two columns, at most WIDTH columns wide."""
-    rows = [(str(name), str(value).strip()) for name, value in pairs]
-    if not rows:
-        return []
-    name_width = min(48, max(len(name) for name, _ in rows)) + 2
-    lines = [title]
-    for name, value in rows:
-        lines += textwrap.wrap(
-            value,
-            WIDTH,
-            initial_indent=f"  {name:<{name_width}}",
-            subsequent_indent=" " * (name_width + 2),
-            break_on_hyphens=False,
-        ) or [f"  {name}"]
-    return [*lines, ""]
+def _block(title: str, rows: Iterable[tuple[str, Any]]) -> list[str]:
+    """Return a titled block of two columns and an empty line, or [] without rows."""
+    lines = pairs(((name, str(value)) for name, value in rows), WIDTH)
+    return [title, *lines, ""] if lines else []
 
 
 def _wrapped(text: str, indent: str = "") -> list[str]:
-    return textwrap.wrap(
-        text, WIDTH, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False
-    )
+    return wrapped(text, WIDTH, indent, "  ").splitlines()
 
 
 # -- commands ----------------------------------------------------------------------------------

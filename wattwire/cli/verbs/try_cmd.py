@@ -7,7 +7,6 @@ import datetime
 import json
 import shlex
 import tempfile
-import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from wattwire.cli.verbs import add_verb
 from wattwire.cli.verbs import run as campaigns
 from wattwire.cli.verbs.plan import agent_here, cautions_here, confirm_long
 from wattwire.cli.verbs.report import stamps_of
+from wattwire.cli.wrap import wrapped
 from wattwire.design import PlannedRun, make_plan
 from wattwire.model.cores import CORES, FREE, SAME, Machine, checked
 from wattwire.model.cores.descriptions import core_lines
@@ -174,7 +174,7 @@ def _announce(
     cautious = (*too_few_lines(study, treatments), *cautions_here(study, prepared))
     warnings = (f"Caution: {text}." for text in cautious)
     for text in (headline, *reasons, *notes, *warnings):
-        print("\n".join(textwrap.wrap(text, WIDTH, break_on_hyphens=False)), flush=True)
+        print(wrapped(text, WIDTH, hanging=""), flush=True)
 
 
 def _measure(
@@ -209,7 +209,7 @@ def _close(options: argparse.Namespace, directory: Path) -> int:
         print("\n".join(comparison.lines()))
         stamps = stamps_of(page)
         if stamps:
-            print("\n".join(["", *textwrap.wrap(stamps, WIDTH, break_on_hyphens=False)]))
+            print(f"\n{wrapped(stamps, WIDTH, hanging='')}")
         print()
         print(f"Study     {directory / 'study.toml'}")
         print(f"Campaign  {directory}")
