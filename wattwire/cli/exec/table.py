@@ -10,9 +10,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
 from wattwire.analysis.processes import (
     BOUNDS,
     CPU_IS_BOUND,
@@ -26,12 +23,11 @@ from wattwire.analysis.processes import (
     mean_of,
 )
 from wattwire.catalog import Catalog
-from wattwire.cli import exit_status
+from wattwire.cli import exit_status, wrap
 from wattwire.cli.exec.request import name_of, requested, study_of
 from wattwire.cli.verbs import compare
 from wattwire.cli.verbs import run as campaigns
 from wattwire.cli.verbs.report import write_report
-from wattwire.cli.wrap import unless_closed
 from wattwire.design import expand
 from wattwire.model.deployment import Request
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_NOTHING_USABLE, EXIT_OK
@@ -70,8 +66,6 @@ RSS, PSS = "memory_mean_kib", "pss_mean_kib"
 KIB_PER_MIB = 1 / 1024
 PIPE_WIDTH = 120
 ROWS_MAX = 30
-GAP = 2
-NAME_WIDTH = 20
 MEASURED, ESTIMATED = "measured", "estimate"
 """Kinds of energy values in the table's last column. Without energy values, the table omits the
 column.
@@ -184,7 +178,7 @@ class _Progress:
             reasons = "; ".join(fields["reasons"] or [fields["detail"]])
             print(f"wattwire: this attempt has no values: {reasons}", file=sys.stderr)
         elif kind == "output":
-            with unless_closed(sys.stderr):
+            with wrap.unless_closed(sys.stderr):
                 sys.stderr.buffer.write(fields["text"].encode(errors="surrogateescape"))
                 sys.stderr.buffer.flush()
 
@@ -207,44 +201,33 @@ class _Progress:
 
 
 def _print_table(executed: Executed, estimate: bool) -> None:
-    console = Console(highlight=False, color_system=None)
-    if not console.is_terminal:
-        console = Console(highlight=False, color_system=None, width=PIPE_WIDTH)
-    console.print(str(headline(executed)), soft_wrap=True)
+    width = wrap.columns(sys.stdout) if sys.stdout.isatty() else PIPE_WIDTH
+    print(headline(executed))
     measured = any(row.figures.get("energy_j") for row in executed.rows)
     energy = MEASURED if measured else ESTIMATED if estimate else ""
     rows = _lines(executed, energy)
-    kept_columns, left_out = _columns(rows, console.width)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    longest_name = max(len(row[0]) for row in rows)
-    table.add_column("process", overflow="fold", min_width=min(NAME_WIDTH, longest_name))
-    for title in (rows[0][index] for index in kept_columns[1:]):
-        table.add_column(title, justify="right", no_wrap=True)
-    for index, row in enumerate(rows[1:], 2):
-        is_total = index == len(rows) and len(executed.rows) > 1
-        table.add_row(
-            *(row[column] for column in kept_columns if column < len(row)),
-            style="bold" if is_total else None,
-        )
-    _print_whole(console, executed)
-    console.print(table)
+    kept_columns, left_out = _columns(rows, width)
+    shown = [[row[column] if column < len(row) else "" for column in kept_columns] for row in rows]
+    for line in (*_numbers(_whole(executed), width), *_numbers(shown, width)):
+        print(line)
     if left_out:
-        console.print(
-            f"Omitted on this narrow screen: {plural(len(left_out), 'column')} "
-            f"({listed(left_out)}). "
-            "The data contain all columns."
-        )
-    for line in _sentences(executed, energy):
-        console.print(line, soft_wrap=not console.is_terminal)
+        names = f"{plural(len(left_out), 'column')} ({listed(left_out)})"
+        text = f"Omitted on this narrow screen: {names}. The data contain all columns."
+        print(wrap.wrapped(text, width, hanging=""))
+    for sentence in _sentences(executed, energy):
+        print(wrap.searchable(sentence, sys.stdout, hanging=""))
 
 
-def _print_whole(console: Console, executed: Executed) -> None:
-    """Print the values of the whole command: the value of one repeat, or their spread."""
+def _numbers(rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    """Return the lines of a table with names in the first column and numbers in the others."""
+    return wrap.table(rows, "<" + ">" * (len(rows[0]) - 1), width, indent="")
+
+
+def _whole(executed: Executed) -> list[list[str]]:
+    """Return rows with the values of the whole command: that of one repeat, or their spread."""
     has_repeats = len(executed.summary) > 1
     titles = ["mean", "±", "lowest", "highest", "repeats"] if has_repeats else ["value"]
-    table = Table("whole", *titles, box=None, pad_edge=False, header_style="bold")
-    for column in table.columns[1:]:
-        column.justify = "right"
+    rows = [["whole", *titles]]
     for figure in whole_figures(executed):
         value = mean_of(figure.values)
         mean = _cell(value if isinstance(value, Interval) else figure.mean)
@@ -252,8 +235,8 @@ def _print_whole(console: Console, executed: Executed) -> None:
         if has_repeats:
             ends = (figure.sd, min(figure.values), max(figure.values))
             cells += [*map(_cell, ends), str(len(figure.values))]
-        table.add_row(", ".join(filter(None, (figure.title, figure.unit))), *cells)
-    console.print(table)
+        rows.append([", ".join(filter(None, (figure.title, figure.unit))), *cells])
+    return rows
 
 
 def _lines(executed: Executed, energy: str) -> list[list[str]]:
@@ -274,9 +257,9 @@ def _columns(lines: list[list[str]], width: int) -> tuple[list[int], list[str]]:
     widths = [
         max(len(line[index]) for line in lines if index < len(line)) for index in kept_columns
     ]
-    name_width = min(widths[0], NAME_WIDTH)
+    name_width = min(widths[0], wrap.NARROWEST)
     for title in LEFT_OUT_FIRST:
-        if name_width + sum(GAP + widths[index] for index in kept_columns[1:]) <= width:
+        if name_width + sum(len(wrap.GAP) + widths[index] for index in kept_columns[1:]) <= width:
             break
         kept_columns.remove(lines[0].index(title))
         left_out.append(title)
