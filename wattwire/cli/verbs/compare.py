@@ -195,13 +195,13 @@ def unclear_code(options: argparse.Namespace) -> int:
 
 def hand_out(judged: Judged | None, limits: Limits, options: argparse.Namespace) -> int:
     """Print the comparison, write its files and return the exit code."""
+    from wattwire.cli import comparison_table
     from wattwire.report.print.comparison import (
         LIMIT,
         first_line,
         json_document,
         junit,
         markdown,
-        text_lines,
     )
 
     code = exit_code(judged, limits, options)
@@ -225,7 +225,7 @@ def hand_out(judged: Judged | None, limits: Limits, options: argparse.Namespace)
         print(markdown(judged, limits), end="")
     else:
         width = columns(sys.stdout)
-        for line in text_lines(judged, limits):
+        for line in comparison_table.lines(judged, limits):
             print(wrapped(line, width) if not line.startswith("  ") else line)
     if options.markdown and options.markdown != STDOUT:
         Path(options.markdown).write_text(markdown(judged, limits), encoding="utf-8")

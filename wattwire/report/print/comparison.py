@@ -1,4 +1,4 @@
-"""Format a comparison for terminals, pull requests (Markdown) and build servers (JUnit)."""
+"""Format a comparison for pull requests (Markdown) and build servers (JUnit)."""
 
 from __future__ import annotations
 
@@ -61,29 +61,21 @@ def first_line(judged: Judged | None, limits: Limits) -> str:
     return " ".join([*sentences, LIMIT.summary(limits)] if limits.checks else sentences)
 
 
-def text_lines(judged: Judged | None, limits: Limits = NO_LIMITS) -> list[str]:
-    """Return the comparison and the limits as plain lines. The first line states the result."""
-    lines = [first_line(judged, limits), ""]
-    if judged is not None:
-        lines += [*_table(judged.shown), ""]
-    lines += [PHRASES("limit", limit=LIMIT.sentence(check)) for check in limits.checks]
-    return lines + _remarks(judged)
-
-
-def _table(shown: Sequence[Item]) -> list[str]:
-    rows = [
+def rows(judged: Judged) -> list[tuple[str, str, str, str]]:
+    """Return treatment, response, verdict, and ratio or reason of each shown comparison."""
+    return [
         (item.treatment, item.response.title, item.verdict, comparing.result_and_reason(item))
-        for item in shown
+        for item in judged.shown
     ]
-    widths = [max(len(row[index]) for row in rows) for index in range(3)] if rows else []
-    lines = []
-    for row in rows:
-        cells = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)]
-        lines.append("  " + "  ".join([*cells, row[3]]))
-    return lines
 
 
-def _remarks(judged: Judged | None) -> list[str]:
+def limit_sentences(limits: Limits) -> list[Phrase]:
+    """Return a sentence on each limit of the study."""
+    return [PHRASES("limit", limit=LIMIT.sentence(check)) for check in limits.checks]
+
+
+def remarks(judged: Judged | None) -> list[str]:
+    """Return sentences on detectable changes, completed runs, the method, and other notes."""
     if judged is None:
         return []
     # The first line of an undecided comparison already has the detectable changes.
@@ -154,8 +146,8 @@ def markdown(judged: Judged | None, limits: Limits = NO_LIMITS) -> str:
         for check in limits.checks:
             mark = f"{LIMIT_MARKS.get(check.verdict, OK_MARK)} {check.verdict}"
             lines.append(_row(LIMIT.limit(check), mark, LIMIT.value(check)))
-    remarks = [f"- {_escaped(note)}" for note in _remarks(judged)]
-    return "\n".join([*lines, *([""] if remarks else []), *remarks]) + "\n"
+    bullets = [f"- {_escaped(note)}" for note in remarks(judged)]
+    return "\n".join([*lines, *([""] if bullets else []), *bullets]) + "\n"
 
 
 def _row(*cells: str) -> str:
@@ -177,8 +169,8 @@ def junit(judged: Judged | None, limits: Limits = NO_LIMITS, unclear_is_bad: boo
             for item in judged.items
         ]  # fmt: skip
         suite = _suite(suites, "compare", cases, unclear_is_bad)
-        remarks = ElementTree.SubElement(suite, "system-out")
-        remarks.text = "\n".join((comparing.first_line(judged), *_remarks(judged)))
+        output = ElementTree.SubElement(suite, "system-out")
+        output.text = "\n".join((comparing.first_line(judged), *remarks(judged)))
     if limits.checks:
         limit_cases = [
             _Case("limits", LIMIT.limit(check), check.verdict == BROKEN,

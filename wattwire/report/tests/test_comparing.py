@@ -40,6 +40,7 @@ from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.responses import CPU, Response
 from wattwire.analysis.topics.limits.numbers import Limits
+from wattwire.cli import comparison_table
 from wattwire.cli.verbs.compare import exit_code
 from wattwire.model import words
 from wattwire.model.errors import EXIT_CANNOT_TELL, EXIT_NOTHING_USABLE, UsageError
@@ -330,7 +331,7 @@ def test_a_head_without_a_value_is_refused_for_it_and_not_for_its_blocks(tmp_pat
         if row["factor.variant"].item() != FAST:
             put_row(row.with_columns(cpu_us_per_message=pl.lit(None, pl.Float64)), path)
     found = comparing.compare_variants(Campaign(campaign.path), Wanted(("cpu_us_per_message",)))
-    told = " ".join(comparison.text_lines(found))
+    told = " ".join(comparison_table.lines(found))
     assert f"no run of {found.heads[0]} has a value" in told, told
     assert "0 blocks" not in told and "no change" not in told
 
@@ -363,7 +364,7 @@ def test_the_sentence_counts_the_rows_that_the_reader_sees(tmp_path):
     rows = [line for line in comparison.markdown(found).splitlines() if " ❔ " in line]
     assert len(rows) == 5 and sum("runs completed" in row for row in rows) == 1
     assert "5 of 5 comparisons gave no clear result (margin 0 %)." in first_line(found)
-    told = comparison.text_lines(found)
+    told = comparison_table.lines(found)
     assert "In 3 of 4 treatments, all runs completed (30 runs)." in told
 
 
@@ -432,7 +433,7 @@ def test_an_undecided_comparison_is_measured_again_and_states_what_it_could_dete
     assert found.verdict == UNCLEAR
     assert set(comparing.suspect_keys(campaign, found)) == {FAST, SLOW}
     assert phrases_in(first_line(found), "comparing.detectable")
-    assert "Detectable changes" not in "\n".join(comparison.text_lines(found)[1:])
+    assert "Detectable changes" not in "\n".join(comparison_table.lines(found)[1:])
 
 
 def test_a_run_without_its_partner_is_left_out_and_counted(tmp_path):
@@ -522,7 +523,7 @@ def test_a_head_that_loses_a_tenth_is_worse_whatever_else_is_compared(tmp_path, 
     told = f"{FAST} 10 %, {SLOW} 0 %; +10 percentage points"
     assert told in first_line(found)
     for text in (
-        "\n".join(comparison.text_lines(found)), comparison.markdown(found), comparison.junit(found)
+        "\n".join(comparison_table.lines(found)), comparison.markdown(found), comparison.junit(found)
     ):  # fmt: skip
         assert told in text
     suite = ElementTree.fromstring(comparison.junit(found)).find("testsuite")
@@ -694,7 +695,7 @@ def test_markdown_has_the_answer_first_and_no_cell_breaks_its_table(tmp_path):
     assert lines[0].startswith("**he&#124;ad is worse than base in 4 of 4")
     rows = [line for line in lines if line.startswith("|")]
     assert {line.count("|") for line in rows} == {7} and len(rows) == 2 + 4
-    assert comparison.text_lines(found)[0] == first_line(found)
+    assert comparison_table.lines(found)[0] == first_line(found)
     assert json.loads(json.dumps(comparison.json_document(found)))["verdict"] == WORSE
 
 
@@ -759,7 +760,7 @@ def test_a_gate_tells_what_it_could_have_detected_in_every_form(tmp_path):
     told = detectable(found)
     assert told.startswith("Detectable changes, given the margin of 5 % and the widths of the")
     assert "intervals: an increase of CPU time per message by at least " in told
-    assert told in comparison.text_lines(found)
+    assert told in comparison_table.lines(found)
     assert "Detectable changes, given the margin of " in comparison.markdown(found)
     suite = ElementTree.fromstring(comparison.junit(found)).find("testsuite")
     assert told in (suite.find("system-out").text or "")
@@ -771,7 +772,7 @@ def test_a_percentile_of_few_messages_is_refused_for_its_messages_not_for_its_bl
     inside = comparing.compare_variants(of_variants(tmp_path / "variants"), wanted)
     apart = two(*(made(tmp_path / name, 1) for name in ("a", "b")), "latency_p99_us")
     for judged_ in (inside, apart):
-        told = " ".join(comparison.text_lines(judged_))
+        told = " ".join(comparison_table.lines(judged_))
         assert "messages in a run, and at least 1\u202f000 are needed" in told, told
         assert "0 blocks" not in told
 
