@@ -67,6 +67,11 @@ def beside(begin: str, text: str, width: int, hanging: str | None = None) -> lis
     return [line.replace(NO_BREAK, " ") for line in lines]
 
 
+def shortened(text: str, width: int) -> str:
+    """Return `text`, or its first words and "…" if it is longer than `width`."""
+    return textwrap.shorten(text, width, placeholder=" …")
+
+
 def one_line(text: str) -> str:
     """Return `text` so that `wrapped`, `pairs` and `table` do not break it, as a command."""
     return text.replace(" ", NO_BREAK)

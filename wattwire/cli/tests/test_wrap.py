@@ -12,7 +12,16 @@ import pytest
 from wattwire.cli.main import main
 from wattwire.cli.screen import JsonProgress, PlainProgress
 from wattwire.cli.verbs.run import _usable_words
-from wattwire.cli.wrap import LOG_COLUMNS, PrintableStream, columns, unless_closed, wrapped
+from wattwire.cli.wrap import (
+    LOG_COLUMNS,
+    PrintableStream,
+    columns,
+    one_line,
+    pairs,
+    table,
+    unless_closed,
+    wrapped,
+)
 from wattwire.rig import BuildStep
 
 RUN = {"run": "b01-p001", "label": "cell=loopback/python payload_bytes=64 settings.delay_us=20"}
@@ -70,6 +79,36 @@ def test_a_path_stays_whole_however_long_it_is():
 @pytest.mark.parametrize("figure", ["97.0 %", "54 µs", "40 s", "3 min"])
 def test_a_unit_stays_by_its_number(figure):
     assert figure in wrapped(f"at most, it is said, {figure} of them", 25)
+
+
+def test_texts_next_to_names_wrap_in_their_own_column():
+    rows = [("state", "can be built after the environment"), ("", one_line("$ build it " * 9))]
+    assert pairs([*rows, ("none", " ")], 30) == [
+        "  state  can be built after",
+        "         the environment",
+        f"         {('$ build it ' * 9).rstrip()}",
+        "  none",
+    ]
+
+
+def test_a_name_beyond_the_longest_that_counts_moves_only_its_own_text():
+    lines = pairs([("a" * 12, "one two three"), ("b", "one")], 20, name_width_max=4)
+    assert lines == [f"  {'a' * 12}  one", "        two three", "  b     one"]
+
+
+def test_columns_of_a_table_are_as_wide_as_their_longest_text():
+    rows = [("cell", "CPU, µs"), ("udp/cpp", "9"), ("", "1 000")]
+    assert table(rows, "<>") == ["  cell     CPU, µs", "  udp/cpp        9", "             1 000"]
+    assert table([], "<>") == []
+
+
+def test_a_table_that_is_too_wide_narrows_its_widest_texts_and_no_number():
+    rows = [("name", "value"), ("word " * 8, "12.3 [11.9, 12.8]")]
+    lines = table(rows, "<>", 40, indent="")
+    assert max(map(len, lines)) == 40 and len(lines) == 3
+    assert lines[1].endswith("  12.3 [11.9, 12.8]") and lines[2] == "word word word word"
+    folded = table([("p" * 50, "12.3 [11.9, 12.8]")], "<>", 40, indent="")
+    assert [line.split()[0] for line in folded] == ["p" * 21, "p" * 21, "p" * 8]
 
 
 class Terminal(io.StringIO):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from wattwire.cli.quantities import size_words
 from wattwire.cli.verbs import add_verb
+from wattwire.cli.wrap import shortened
 from wattwire.model.errors import EXIT_OK, UsageError
 from wattwire.model.words import plural
 from wattwire.rig import AgentClient, cache
@@ -80,7 +80,7 @@ def _list(remains: Mapping[str, Any], old_entries: list[cache.Entry], cache_fold
     else:
         print("No leftovers of runs.")
     for pid in processes:
-        print(textwrap.shorten(f"  process {pid}: {_command(pid)}", WIDTH, placeholder=" …"))
+        print(shortened(f"  process {pid}: {_command(pid)}", WIDTH))
     for path in paths:
         print(f"  {path}")
     entries = cache.entries(cache_folder)

@@ -523,8 +523,10 @@ def test_a_head_that_loses_a_tenth_is_worse_whatever_else_is_compared(tmp_path, 
     told = f"{FAST} 10 %, {SLOW} 0 %; +10 percentage points"
     assert told in first_line(found)
     for text in (
-        "\n".join(comparison_table.lines(found)), comparison.markdown(found), comparison.junit(found)
-    ):  # fmt: skip
+        "\n".join(comparison_table.lines(found)),
+        comparison.markdown(found),
+        comparison.junit(found),
+    ):
         assert told in text
     suite = ElementTree.fromstring(comparison.junit(found)).find("testsuite")
     assert suite is not None and suite.attrib["failures"] == "1"
