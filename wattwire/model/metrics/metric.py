@@ -46,8 +46,8 @@ class Metric:
     - `is_share` is true for shares, which are compared by differences instead of ratios.
     - `title` and `verb` name it in a sentence: "A {verb} 0.5 times the {title} of B".
     - `also` is a regular expression for its synonyms.
-    - `offered`, `compared`, `figures`, `evidence` and `harness` are its position in the list of
-      this name, from 1; 0 if the list does not contain it.
+    - `offered`, `compared`, `figures`, `evidence` and `harness` are its position in the
+      list of this name, from 1; 0 if the list does not contain it.
     """
 
     name: str
