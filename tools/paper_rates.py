@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wattwire.stats.paper.path import LEVEL, decide
-from wattwire.stats.paper.results import Significance
+from wattwire.stats.paper.significance import Significance
 
 SEED = 20_250_402
 TRIALS = 5_000

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.tidy.layers import is_test
 from tests.tidy.tree import ROOT, files
 
 FILES_MAX = 25
 SUFFIXES = {".py", ".rs"}
+SOURCE_SUFFIXES = SUFFIXES | {".j2", ".js", ".css", ".toml"}
 
 
 def crowded(paths: list[Path]) -> dict[str, int]:
@@ -30,6 +32,49 @@ def test_no_folder_holds_more_than_a_reader_looks_through() -> None:
 def test_a_crowded_folder_is_named() -> None:
     assert crowded([Path(f"wattwire/x/m{at}.py") for at in range(26)]) == {"wattwire/x": 26}
     assert crowded([Path(f"wattwire/x/tests/test_{at}.py") for at in range(26)]) == {}
+
+
+CORE = ("wattwire", "agent", "emulator")
+SAME_NAME_MAX = 2
+SHARED_NAMES = frozenset(
+    {"__init__.py", "conftest.py", "numbers.py", "page.html.j2", "terminal.txt.j2", "words.j2"}
+)
+"""Names that tools require, and names of the files of a topic, which its folder distinguishes."""
+MOVING = {
+    "best_alternative.py": 3, "carry_over.py": 3, "claims.py": 3, "processes.py": 3,
+    "syscalls.py": 3,
+}  # fmt: skip
+"""Files that move into the folders of their topics (decision 0027), by their present number."""
+
+
+def repeated_names(paths: list[Path]) -> dict[str, int]:
+    """Return the file names of the core that occur more than SAME_NAME_MAX times, without tests."""
+    counts: dict[str, int] = {}
+    for path in paths:
+        if path.parts[0] in CORE and not is_test(path):
+            counts[path.name] = counts.get(path.name, 0) + 1
+    return {
+        name: count
+        for name, count in counts.items()
+        if count > SAME_NAME_MAX and name not in SHARED_NAMES
+    }
+
+
+def test_a_file_name_states_the_content_and_not_only_the_subject() -> None:
+    """A reader who knows a name must not open three files to find the content."""
+    repeated = repeated_names([path for path in files() if path.suffix in SOURCE_SUFFIXES])
+    grown = {name: count for name, count in repeated.items() if count > MOVING.get(name, 0)}
+    assert grown == {}, "rename these files after their content"
+    assert MOVING.keys() <= repeated.keys(), "take names that no longer repeat out of MOVING"
+
+
+def test_a_name_of_three_files_is_found() -> None:
+    paths = [Path(f"wattwire/{folder}/results.py") for folder in "abc"]
+    assert repeated_names(paths) == {"results.py": 3}
+    assert repeated_names(paths[1:]) == {}
+    tests = [Path(f"wattwire/{folder}/tests/made_up.py") for folder in "abc"]
+    topics = [Path(f"wattwire/analysis/topics/{topic}/numbers.py") for topic in "abc"]
+    assert repeated_names([*tests, *topics]) == {}
 
 
 SECTIONS = sorted((ROOT / "wattwire" / "report" / "sections").glob("[a-z]*.py"))

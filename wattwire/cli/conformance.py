@@ -49,7 +49,7 @@ from wattwire.rig.bare_clients import bare_argv
 from wattwire.rig.builds import LackingError
 from wattwire.rig.harness_costs import HarnessCost, note_harness_cost
 from wattwire.rig.stranger_calls import StrangerCalls, note_stranger_calls
-from wattwire.run.processes import RunProcesses
+from wattwire.run.run_processes import RunProcesses
 from wattwire.run.services import Service, endpoint_words, start_service
 
 SERVICE_TIMEOUT_S = 10.0

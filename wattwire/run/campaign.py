@@ -35,7 +35,7 @@ from wattwire.rig.harness_costs import harness_cost
 from wattwire.rig.stranger_calls import stranger_calls
 from wattwire.run.crash import crash_point
 from wattwire.run.exec.command_run import CommandRun
-from wattwire.run.exec.results import CommandResults
+from wattwire.run.exec.process_rows import CommandResults
 from wattwire.run.failed_attempt import CODE, HARNESS_CODE, ends_campaign, keep_only_logs
 from wattwire.run.machine import describe_machines, energy_model, identity_of
 from wattwire.run.node_specs import payload_seed

@@ -12,7 +12,7 @@ from wattwire.model.errors import AgentLostError, MissingError
 from wattwire.model.verdict import Reason, Verdict
 from wattwire.rig.agent import AgentError
 from wattwire.run.dependencies import DependencyLostError
-from wattwire.run.processes import GuardLostError
+from wattwire.run.run_processes import GuardLostError
 
 LOG = "logs/exception.txt"
 CODE = "exception"

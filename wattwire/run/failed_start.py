@@ -22,7 +22,7 @@ from wattwire.model.verdict import (
 )
 from wattwire.rig.agent import AgentError
 from wattwire.run.lines import printable
-from wattwire.run.processes import IN_USE, RunProcesses
+from wattwire.run.run_processes import IN_USE, RunProcesses
 
 CAUSES = {
     PORT_IN_USE: IN_USE,

@@ -13,7 +13,7 @@ from typing import Any
 
 from wattwire.catalog import Cell
 from wattwire.design import PlannedRun
-from wattwire.hosts.fragments import FRAGMENTED_FROM_BYTES, WAIT_MAX_S
+from wattwire.hosts.reassembly import FRAGMENTED_FROM_BYTES, WAIT_MAX_S
 from wattwire.model.deployment import PATTERNS, node_count, sender_rate_hz
 from wattwire.model.flows import flow_parts
 from wattwire.model.rig import NETNS

@@ -18,8 +18,8 @@ from wattwire.model.study import Study
 from wattwire.model.verdict import Outcome, Reason
 from wattwire.rig.host import TICK_NS
 from wattwire.run.node_specs import RunNode
-from wattwire.run.processes import RunProcesses
 from wattwire.run.results import syscalls
+from wattwire.run.run_processes import RunProcesses
 from wattwire.run.services import Service
 
 

@@ -18,9 +18,9 @@ from wattwire.catalog.services import setting_words
 from wattwire.design import UNSAMPLED
 from wattwire.hosts.clocks import relate_again
 from wattwire.hosts.cores import RunCores
-from wattwire.hosts.fragments import await_empty_queues
 from wattwire.hosts.host import Host, in_parallel
 from wattwire.hosts.hosts import LOOPBACK_NETWORK, LiveNetwork
+from wattwire.hosts.reassembly import await_empty_queues
 from wattwire.hosts.socket_bytes import SshSent, sent_by_ssh, since
 from wattwire.model.deployment import Deployment, service_of
 from wattwire.model.hosts.clocks import ClockRelation
@@ -47,16 +47,16 @@ from wattwire.run.node_specs import (
     outer_services,
     run_nodes,
 )
-from wattwire.run.processes import (
+from wattwire.run.progress import Progress
+from wattwire.run.record import HostRecord, OpenAttempt, RunNetwork, RunRecord
+from wattwire.run.results import syscalls
+from wattwire.run.results.resources import SENT_BYTES
+from wattwire.run.run_processes import (
     BrokenContractError,
     NodeEndedError,
     RunProcesses,
     discard_on,
 )
-from wattwire.run.progress import Progress
-from wattwire.run.record import HostRecord, OpenAttempt, RunNetwork, RunRecord
-from wattwire.run.results import syscalls
-from wattwire.run.results.resources import SENT_BYTES
 from wattwire.run.services import (
     AFTER,
     BEFORE,

@@ -16,7 +16,7 @@ from wattwire.model.deployment import process_of, service_of
 from wattwire.rig.agent import AgentError, wait_event
 from wattwire.rig.builds import substitute
 from wattwire.run.lines import printable
-from wattwire.run.processes import NodeEndedError, RunProcesses, discard_on, port_hint
+from wattwire.run.run_processes import NodeEndedError, RunProcesses, discard_on, port_hint
 
 SERVICE_TRIES = 3
 READY_COMMAND_S = 5.0

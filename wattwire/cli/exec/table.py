@@ -47,7 +47,7 @@ from wattwire.report.print.processes import (
 from wattwire.rig import host
 from wattwire.run.exec.command_run import WARM_UP, check_program
 from wattwire.run.exec.output import ValueReader
-from wattwire.run.exec.results import TEARDOWN, UNSEEN
+from wattwire.run.exec.process_rows import TEARDOWN, UNSEEN
 from wattwire.stats import BelowResolution, Interval, NotComputable
 from wattwire.store import Campaign
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from wattwire.cli import variants
+from wattwire.cli import variant_options
 from wattwire.cli.verbs import add_verb, compare
 
 EPILOGUE = """\
@@ -66,7 +66,7 @@ def add_to(verbs: Any) -> None:
         help="add the last value of a figure in the output as the response value.NAME (repeatable):"
         " a name, such as p50_ms for p50_ms=4.56, or a REGEX with a group (?P<p50_ms>…)",
     )  # fmt: skip
-    variants.add_options(
+    variant_options.add_options(
         verb,
         "NAME=COMMAND",
         "measure all variants of the command in every block, and compare each with the first",

@@ -14,7 +14,7 @@ from typing import Any
 from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import read_toml
 from wattwire.catalog.rigs import links_of_rig
-from wattwire.cli import studies, variants
+from wattwire.cli import studies, variant_options
 from wattwire.cli.builds_ahead import build_words, builds_ahead
 from wattwire.cli.foreseen import skipped_lines, unanswerable_lines
 from wattwire.cli.percentiles_ahead import percentile_words, too_few_lines
@@ -76,7 +76,7 @@ def add_to(verbs: Any) -> None:
     """Register the command."""
     verb = add_verb(verbs, "plan")
     studies.add_options(verb)
-    variants.add_options(verb)
+    variant_options.add_options(verb)
     verb.add_argument("--table", action="store_true", help="print all runs in their order")
     verb.add_argument(
         "--pilot",
@@ -98,7 +98,7 @@ def plan(options: argparse.Namespace) -> int:
     """
     catalog = Catalog()
     name, path, document = studies.loaded(catalog, options, options.preset)
-    document = variants.applied(document, options)
+    document = variant_options.applied(document, options)
     study = parse_study(name, document, str(path))
     with agent_here() as agent:
         builder = Builder(agent, look=True) if agent else None

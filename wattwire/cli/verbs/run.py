@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wattwire.catalog import Catalog
-from wattwire.cli import exit_status, studies, variants
+from wattwire.cli import exit_status, studies, variant_options
 from wattwire.cli.percentiles_ahead import too_few_lines
 from wattwire.cli.screen import make_progress
 from wattwire.cli.verbs import add_verb, compare, plan
@@ -46,7 +46,7 @@ def add_to(verbs: Any) -> None:
     """Register the commands and their options."""
     verb = add_verb(verbs, "run", epilog=compare.EXIT_CODES)
     studies.add_options(verb)
-    variants.add_options(verb)
+    variant_options.add_options(verb)
     verb.add_argument("--campaign", metavar="DIR", help="directory for the new campaign")
     verb.add_argument("--resume", metavar="DIR", help="continue this campaign")
     verb.add_argument(
@@ -134,7 +134,7 @@ def _loaded(
 ) -> tuple[str, Path, dict[str, Any]]:
     """Return the name, the file and the document of the study, with any variants."""
     name, path, document = studies.loaded(catalog, options, preset)
-    return name, path, variants.applied(document, options)
+    return name, path, variant_options.applied(document, options)
 
 
 def begin(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 
-from wattwire.hosts import Host, fragments
+from wattwire.hosts import Host, reassembly
 
 LIFETIME_S = 3600
 """The kernel does not discard the datagram during the test, however slow the machine is."""
@@ -29,15 +29,15 @@ def executed(host: Host, code: str, *arguments: str) -> None:
 
 def test_the_wait_ends_when_the_datagram_is_no_longer_incomplete(hosts, tmp_path):
     robot, edge = hosts.by_name["robot"], hosts.by_name["edge"]
-    executed(edge, f"open({str(fragments.LIFETIME)!r}, 'w').write('{LIFETIME_S}')")
-    assert fragments.await_empty_queues([robot, edge]) == 0
+    executed(edge, f"open({str(reassembly.LIFETIME)!r}, 'w').write('{LIFETIME_S}')")
+    assert reassembly.await_empty_queues([robot, edge]) == 0
     with hosts.network("plain", tmp_path, 1) as network:
         ends = network.addresses["robot"], network.addresses["edge"]
         executed(robot, FRAGMENT, *ends, str(FIRST))
-        assert fragments.incomplete_datagrams(edge) == 1
-        assert fragments.incomplete_datagrams(robot) == 0
+        assert reassembly.incomplete_datagrams(edge) == 1
+        assert reassembly.incomplete_datagrams(robot) == 0
         later = threading.Timer(1.0, executed, [robot, FRAGMENT, *ends, str(LAST)])
         later.start()
-        assert fragments.await_empty_queues([robot, edge]) == 0
+        assert reassembly.await_empty_queues([robot, edge]) == 0
         later.join()
-        assert fragments.incomplete_datagrams(edge) == 0
+        assert reassembly.incomplete_datagrams(edge) == 0

@@ -28,8 +28,8 @@ from wattwire.model.sample_codes import (
     UNKNOWN_PEER,
 )
 from wattwire.run.node_specs import RunNode
-from wattwire.run.processes import ProcessState
 from wattwire.run.results.convert import known
+from wattwire.run.run_processes import ProcessState
 
 CLOCK_TOLERANCE_NS = 10_000
 """Largest time (ns) by which the later of two readings of one clock may appear earlier."""

@@ -42,7 +42,7 @@ from wattwire.run.results.convert import (
 from wattwire.run.results.costs import costs_of_hosts
 from wattwire.run.results.flows import FlowFacts, FlowTallies
 from wattwire.run.results.saturation import Schedule, Waits, backlog_growth, is_held_up
-from wattwire.run.results.warm_up import counted_calls, first_counted_ns, flag_calls
+from wattwire.run.results.uncounted_calls import counted_calls, first_counted_ns, flag_calls
 from wattwire.run.services import COUNTER_METRIC
 from wattwire.store import Messages
 from wattwire.store.files import discard, write_batches, write_new, write_table

@@ -14,7 +14,7 @@ from wattwire.model.records import SampleFileError
 from wattwire.model.verdict import Verdict
 from wattwire.rig.agent import AgentError
 from wattwire.run.failed_attempt import LOG, ends_campaign, keep_only_logs
-from wattwire.run.processes import GuardLostError
+from wattwire.run.run_processes import GuardLostError
 
 
 @pytest.mark.parametrize(

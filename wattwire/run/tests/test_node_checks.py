@@ -22,8 +22,8 @@ from wattwire.model.sample_codes import (
     UNKNOWN_PEER,
 )
 from wattwire.run.node_specs import MESSAGE_RECORD_BYTES
-from wattwire.run.processes import ProcessState
 from wattwire.run.results import node_checks
+from wattwire.run.run_processes import ProcessState
 
 LATENCY_NS, ROUND_TRIP_NS = 150_000, 100_000
 FIRST_NS, START_NS, LAST_NS = 10**12, 10**12 + 10**9, 10**12 + 3 * 10**9

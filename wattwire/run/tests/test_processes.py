@@ -9,7 +9,7 @@ import pytest
 from wattwire.hosts.hosts import here
 from wattwire.model.deployment import HOST, Deployment
 from wattwire.rig.agent import AgentError
-from wattwire.run.processes import GuardLostError, NodeEndedError, ProcessState, RunProcesses
+from wattwire.run.run_processes import GuardLostError, NodeEndedError, ProcessState, RunProcesses
 
 
 class Refusing:

@@ -2,8 +2,8 @@
 
 from wattwire.model.deployment import Deployment
 from wattwire.model.verdict import Outcome, Verdict
-from wattwire.run.processes import ProcessState
 from wattwire.run.record import RunRecord
+from wattwire.run.run_processes import ProcessState
 from wattwire.run.runner import OneRun
 
 

@@ -20,8 +20,8 @@ from wattwire.model.verdict import PORT_IN_USE, Verdict
 from wattwire.rig import AgentClient
 from wattwire.run import failed_start, services
 from wattwire.run.network import HOST_ADDRESS
-from wattwire.run.processes import NodeEndedError, RunProcesses, port_hint
 from wattwire.run.resolve_cells import prepare
+from wattwire.run.run_processes import NodeEndedError, RunProcesses, port_hint
 from wattwire.run.services import (
     AFTER,
     BEFORE,

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from wattwire.model.sample_codes import FLAG_TIMEOUT, FLAG_WARM_UP
-from wattwire.run.results import warm_up
+from wattwire.run.results import uncounted_calls
 from wattwire.run.tests.test_counting import messages, node
 
 NODES = [node(0, "server"), node(1, "client"), node(2, "client")]
@@ -22,11 +22,11 @@ def calls(sender, count, each_ns, kind="call", **more):
 
 def flag_calls(frame: pl.DataFrame, nodes, calls: int, end_ns: int | None = None) -> pl.DataFrame:
     """Flag calls in all records at once and in parts of two; assert that both results are equal."""
-    of_all = warm_up.counted_calls(lambda: [frame], nodes, calls, end_ns)
-    flagged = warm_up.flag_calls(frame, of_all)
+    of_all = uncounted_calls.counted_calls(lambda: [frame], nodes, calls, end_ns)
+    flagged = uncounted_calls.flag_calls(frame, of_all)
     pieces = [frame[place : place + 2] for place in range(0, len(frame), 2)]
-    counted = warm_up.counted_calls(lambda: pieces, nodes, calls, end_ns)
-    assert pl.concat([warm_up.flag_calls(one, counted) for one in pieces]).equals(flagged)
+    counted = uncounted_calls.counted_calls(lambda: pieces, nodes, calls, end_ns)
+    assert pl.concat([uncounted_calls.flag_calls(one, counted) for one in pieces]).equals(flagged)
     return flagged
 
 
@@ -47,7 +47,7 @@ def test_a_faster_clients_calls_are_warm_up_until_the_last_client_has_made_its_o
     # At 600 ns, client 2 begins call 4 and client 1 begins call 6.
     assert counted(frame, 2) == list(range(4, 12))
     assert counted(frame, 1) == list(range(6, 12))
-    assert warm_up.first_counted_ns([frame[:9], frame[9:]], NODES) == 600
+    assert uncounted_calls.first_counted_ns([frame[:9], frame[9:]], NODES) == 600
 
 
 def test_a_client_that_ended_before_the_last_one_passed_has_no_call_that_counts():
@@ -85,7 +85,7 @@ def test_a_client_that_called_nobody_before_the_end_has_no_call_that_counts():
 def test_everything_is_warm_up_where_a_client_never_got_through_it():
     frame = flag_calls(messages(calls(1, 10, 100) + calls(2, 3, 100)), NODES, 4)
     assert counted(frame, 1) == counted(frame, 2) == []
-    assert warm_up.first_counted_ns([frame], NODES) is None
+    assert uncounted_calls.first_counted_ns([frame], NODES) is None
     silent = flag_calls(messages(calls(1, 10, 100)), NODES, 4)
     assert counted(silent, 1) == []
 

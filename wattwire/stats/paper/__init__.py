@@ -22,7 +22,7 @@ from wattwire.stats.paper.posthoc import (
     games_howell,
     tukey_hsd,
 )
-from wattwire.stats.paper.results import Pair, Significance
+from wattwire.stats.paper.significance import Pair, Significance
 
 __all__ = [
     "BlockShare",

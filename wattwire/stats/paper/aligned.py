@@ -19,7 +19,7 @@ import numpy as np
 import scipy
 from scipy import special
 
-from wattwire.stats.paper.results import (
+from wattwire.stats.paper.significance import (
     FloatArray,
     Significance,
     Unanswered,

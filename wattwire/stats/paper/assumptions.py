@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from wattwire.stats.paper.results import (
+from wattwire.stats.paper.significance import (
     FloatArray,
     Significance,
     Unanswered,

@@ -26,7 +26,13 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from wattwire.stats.paper.results import Significance, Unanswered, Values, arrays, refuse_groups
+from wattwire.stats.paper.significance import (
+    Significance,
+    Unanswered,
+    Values,
+    arrays,
+    refuse_groups,
+)
 from wattwire.stats.results import NotComputable, TooFew
 
 IntArray = NDArray[np.int64]

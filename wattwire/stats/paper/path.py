@@ -30,7 +30,7 @@ from wattwire.stats.paper.assumptions import (
 from wattwire.stats.paper.kruskal import kruskal_wallis
 from wattwire.stats.paper.means import anova, student_t, welch_anova, welch_t
 from wattwire.stats.paper.posthoc import dunn, games_howell, tukey_hsd
-from wattwire.stats.paper.results import FloatArray, Pair, Significance, Unanswered, Values
+from wattwire.stats.paper.significance import FloatArray, Pair, Significance, Unanswered, Values
 from wattwire.stats.results import NotComputable, TooFew
 
 LEVEL = 0.05

@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 from scipy import special
 
-from wattwire.stats.paper.results import (
+from wattwire.stats.paper.significance import (
     ROUNDING,
     FloatArray,
     Pair,

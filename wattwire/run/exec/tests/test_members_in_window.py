@@ -1,6 +1,6 @@
 """Which processes of an observed tree belong to a window."""
 
-from wattwire.run.exec.results import BIRTH_STEP_NS, members_in_window
+from wattwire.run.exec.process_rows import BIRTH_STEP_NS, members_in_window
 
 SPAN = (1_000_000_000, 2_000_000_000)
 
