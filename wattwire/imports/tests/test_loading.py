@@ -9,6 +9,7 @@ import pytest
 from wattwire import imports
 from wattwire.catalog import home
 from wattwire.model.errors import UsageError
+from wattwire.model.publication import READER_FILE
 
 READER = """
 import polars as pl
@@ -117,11 +118,11 @@ def test_listing_recipes_executes_nothing(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     touched = tmp_path / "executed"
     code = f"open({str(touched)!r}, 'w').close()\n"
-    (folder / imports.FILE).write_text(code + 'RECIPES = {"a": "one " "text", "b": "two"}\n')
+    (folder / READER_FILE).write_text(code + 'RECIPES = {"a": "one " "text", "b": "two"}\n')
     assert imports.listed_recipes(folder) == {"a": "one text", "b": "two"}
-    (folder / imports.FILE).write_text(code + 'RECIPES: dict[str, str] = {"a": "one"}\n')
+    (folder / READER_FILE).write_text(code + 'RECIPES: dict[str, str] = {"a": "one"}\n')
     assert imports.listed_recipes(folder) == {"a": "one"}
-    (folder / imports.FILE).write_text(code + "RECIPES = dict(a=1)\n")
+    (folder / READER_FILE).write_text(code + "RECIPES = dict(a=1)\n")
     assert imports.listed_recipes(folder) == {}
     assert not touched.exists()
 

@@ -141,13 +141,15 @@ def test_the_stamp_counts_the_same_runs_before_and_after(busy):
 def test_a_look_says_what_the_default_limits_would_have_excluded(busy):
     look = Rejudged(busy, ValidityLimits(look=True), "look=true")
     result = validity(gather(look))
-    assert result.notices == (Look(8, 2, (("other_load", 2),)),)
-    told = SENTENCES.sentence(*result.notices)
+    found, again = result.notices
+    assert found == Look(8, 2, (("other_load", 2),))
+    assert again == JudgedAgain("look=true", 8, 8, 6, 8)
+    told = SENTENCES.sentence(found)
     assert told.endswith("would have excluded 2 of 8 runs (25 %): other load 2.")
     two = Look(8, 2, (("other_load", 2), ("stall", 1)))
     assert SENTENCES.sentence(two).endswith("(25 %): other load 2, stall 1.")
     assert SENTENCES.sentence(Look(8, 0, ())).endswith("not have excluded any run (8 runs).")
-    (entry,) = stored(result)["validity_notices"]
+    entry, _ = stored(result)["validity_notices"]
     assert (entry["kind"], entry["excluded"], entry["codes"]) == ("look", 2, {"other_load": 2})
 
 
