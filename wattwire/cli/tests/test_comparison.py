@@ -86,7 +86,8 @@ class Made:
         ready = {"guarantee": {"delivery": self.delivery.get(cell, "reliable")}}
         busy = {"code": "other_load", "detail": "a busy machine"}
         self.facts_by_run[run] = {
-            "levels": levels, "treatment": levels, "nodes": [{"ready": ready}],
+            "levels": levels, "treatment": levels,
+            "nodes": [{"cell": cell, "role": "client", "ready": ready}],
             "outcome": self.outcome, "outcome_detail": "why", "reasons": [busy],
         }  # fmt: skip
 
@@ -185,7 +186,8 @@ def test_different_promises_of_the_levels_of_a_setting_are_named():
     made = Made({("a", 0): 10.0, ("a", 1): 20.0}, other="settings.qos")
     for document in made.facts_by_run.values():
         delivery = "at_least_once" if document["levels"]["settings.qos"] else "at_most_once"
-        document["nodes"] = [{"ready": {"guarantee": {"delivery": delivery}}}]
+        ready = {"guarantee": {"delivery": delivery}}
+        document["nodes"] = [{"cell": "a", "role": "client", "ready": ready}]
     text = " ".join(" ".join(compare(made).lines()).split())
     assert "at least once" in text and "at most once" in text
 

@@ -171,10 +171,10 @@ def test_another_machine_is_refused_by_its_facts_or_said_first(tmp_path):
         machine["hosts"]["local"]["facts"][1]["value"] = 2
 
     head = rewritten(made(tmp_path / "head", 2), "machine.json", slower)
-    with pytest.raises(UsageError, match=r"cores: 4 against 2.*--across-machines"):
+    with pytest.raises(UsageError, match=r"cpus: 4 against 2.*--across-machines"):
         two(base, head)
     told = first_line(two(base, head, across_machines=True))
-    assert told.startswith("The comparison is across machines (cores: 4 against 2), so")
+    assert told.startswith("The comparison is across machines (cpus: 4 against 2), so")
 
 
 def test_other_windows_and_other_treatments_are_refused_in_words(tmp_path):
