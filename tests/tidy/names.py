@@ -26,10 +26,12 @@ def open_names_in(path: Path, source: str, names: frozenset[str]) -> list[str]:
     A path in a string is split at its slashes, so that `NAME/cpp` also matches. A name that is an
     ordinary word matches only in strings.
     """
-    problems = []
+    problems, of_identifiers = [], names - PLAIN
     for line, word, is_text in _words(path, source):
-        parts = word.split("/") if not any(c.isspace() for c in word) else [word]
-        for name in sorted({p.lower() for p in parts} & (names if is_text else names - PLAIN)):
+        parts = word.lower().split("/")
+        if len(parts) > 1 and any(map(str.isspace, word)):  # a sentence is no path
+            continue
+        for name in sorted((names if is_text else of_identifiers).intersection(parts)):
             problems.append(
                 f'{path}:{line}: closed code names "{name}", which is a folder\'s name; find it '
                 "through the catalogue, or choose a more distinctive word"

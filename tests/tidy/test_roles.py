@@ -14,24 +14,24 @@ from wattwire.model.deployment import ROLES
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = "wattwire/model/deployment.py"
 GENERATED = "wattwire/model/sample_codes.py"
-AMBIGUOUS = frozenset({"source"})
-"""Roles whose names are also common words of the code."""
+NAMES = frozenset(ROLES) - {"source"}
+"""Names of roles, without one that is also a common word of the code."""
 
 
 def role_problems(path: str, source: str) -> Iterator[str]:
     """Yield each string in a module that is the name of a role."""
     for item in ast.walk(ast.parse(source)):
-        if isinstance(item, ast.Constant) and item.value in ROLES.keys() - AMBIGUOUS:
+        if isinstance(item, ast.Constant) and item.value in NAMES:
             yield f"{path}:{item.lineno}: the role {item.value} is named outside {TABLE}"
 
 
 def test_no_module_outside_the_table_names_a_role() -> None:
+    paths = (path.relative_to(ROOT) for path in sorted((ROOT / "wattwire").rglob("*.py")))
     problems = [
         problem
-        for path in sorted((ROOT / "wattwire").rglob("*.py"))
-        for problem in role_problems(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8"))
-        if not is_test(path.relative_to(ROOT))
-        and str(path.relative_to(ROOT)) not in (TABLE, GENERATED)
+        for path in paths
+        if not is_test(path) and str(path) not in (TABLE, GENERATED)
+        for problem in role_problems(str(path), (ROOT / path).read_text(encoding="utf-8"))
     ]
     assert not problems, "\n" + "\n".join(problems)
 

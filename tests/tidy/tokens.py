@@ -33,12 +33,14 @@ class Token:
 
 def tokenise(source: str) -> Iterator[Token]:
     """Yield names, strings and marks; comments, characters and numbers are skipped."""
+    line, counted_to = 1, 0
     for match in _TOKEN.finditer(source):
         kind = match.lastgroup or ""
         kind = next((k for k in ("comment", "raw", "string", "character", "name") if match[k]), "")
         if kind in ("comment", "character"):
             continue
-        line = source.count("\n", 0, match.start()) + 1
+        line += source.count("\n", counted_to, match.start())
+        counted_to = match.start()
         end_line = line + match[0].count("\n")
         if kind in ("raw", "string"):
             body = match[0][match[0].index('"') + 1 : match[0].rindex('"')]
