@@ -14,6 +14,7 @@ from tests.fuzz.conftest import Cases
 from tests.fuzz.mutate import Mutator
 from tests.fuzz.verbs import contents, say
 from wattwire.catalog import Catalog, manifest
+from wattwire.cli.planning import printed_plan
 from wattwire.cli.verbs import plan
 from wattwire.design import make_plan
 from wattwire.model.errors import WattwireError
@@ -80,9 +81,10 @@ def test_a_mutated_study_is_planned_or_refused_in_words(
     monkeypatch.chdir(place)
     # Starting the agent takes longer than everything else, and its reply does not depend on the
     # study.
-    monkeypatch.setattr(plan, "agent_here", lambda: contextlib.nullcontext(None))
+    monkeypatch.setattr(plan, "starting_agent", lambda: contextlib.nullcontext(lambda: None))
     catalog = Catalog()
-    monkeypatch.setattr(plan, "Catalog", lambda: catalog)  # manifests do not change during the test
+    # Manifests do not change during the test.
+    monkeypatch.setattr(printed_plan, "Catalog", lambda: catalog)
     file = place / "study.toml"
     for seed in cases(40, 1_060):
         mutator = Mutator(seed)

@@ -47,49 +47,6 @@ MEANT = {
 """Common terms of load generators → keys of a study."""
 
 
-def add_options(verb: argparse.ArgumentParser) -> None:
-    """Add STUDY and the options that change the study."""
-    verb.add_argument("study", nargs="?", metavar="STUDY", help="name, folder or file of a study")
-    verb.add_argument("--preset", metavar="P", help="a preset of the study")
-    verb.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        dest="changes",
-        help="change the study, e.g. payload_bytes=1024, clients=[1,4] or plan.blocks=2",
-    )
-    verb.add_argument(
-        "--rig", metavar="FILE",
-        help="a file with hosts, networks and placements, to run the nodes on several hosts",
-    )  # fmt: skip
-    add_warm_up(verb)
-    verb.add_argument(
-        "--only", metavar="EXPR",
-        help="run only these treatments, e.g. language=python,clients=1|2 or cell=*/go; a study "
-             "of cells also accepts language and middleware",
-    )  # fmt: skip
-
-
-def add_look(verb: argparse.ArgumentParser) -> None:
-    """Add --look, an option of all measuring commands."""
-    verb.add_argument(
-        "--look",
-        action="store_true",
-        help="disable all validity limits: no run is excluded because of the machine's state, and "
-        "page and terminal report this",
-    )
-
-
-def add_warm_up(verb: argparse.ArgumentParser) -> None:
-    """Add --warmup, the length of the warm-up."""
-    verb.add_argument(
-        "--warmup", metavar="auto|none|CALLS|TIME",
-        help="length of the discarded warm-up: auto (the default in closed loop, determined by "
-             "settling runs), none, a number of calls per client, or a time such as 2s",
-    )  # fmt: skip
-
-
 def warm_up_changes(text: str | None) -> list[str]:
     """Return the changes KEY=VALUE that `--warmup TEXT` makes to the study.
 

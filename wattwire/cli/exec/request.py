@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-from wattwire.cli import variant_options
+from wattwire.cli import study_variants
 from wattwire.cli.quantities import duration_s
 from wattwire.model.deployment import EXEC, Request, Target
 from wattwire.model.errors import UsageError
@@ -34,7 +34,7 @@ def requested(options: argparse.Namespace) -> Request:
                 "--variant: found a command after -- or --attach, too; each variant names its own "
                 "command, such as --variant base='./server --count 1000'"
             )
-        command = shlex.split(variant_options.command_of(options.variants[0])[1]["command"])
+        command = shlex.split(study_variants.command_of(options.variants[0])[1]["command"])
     if not command and not options.attach:
         raise UsageError(
             "exec: nothing to measure. Add a command after --, or use --attach pid:NUMBER; "
@@ -143,4 +143,4 @@ def study_of(request: Request, options: argparse.Namespace) -> dict[str, Any]:
     }
     figures = [f"value.{name}" for name in ValueReader(request.values_from).names]
     cost = "cpu_us_per_message" if request.messages or request.count_from else "cpu_s"
-    return variant_options.applied(document, options, variant_options.command_of, [*figures, cost])
+    return study_variants.applied(document, options, study_variants.command_of, [*figures, cost])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wattwire.cli.foreseen import skipped_lines, unanswerable_lines
+from wattwire.cli.planning.foreseen import skipped_lines, unanswerable_lines
 from wattwire.design import expand
 from wattwire.model.study import parse_study
 from wattwire.run.resolve_cells import Prepared

@@ -138,7 +138,7 @@ WITHOUT_RUNS = tuple(f"wattwire.{name}" for name in ("hosts", "rig", "run", "sto
         ("list", 0, WITHOUT_RUNS),
         ("list studies", 0, WITHOUT_RUNS),
         ("run --help", 0, ()),
-        ("plan --help", 0, ()),
+        ("plan --help", 0, ("wattwire.hosts", "wattwire.run", "wattwire.store")),
         ("plan first-look", 0, ()),
         ("status CAMPAIGN", 0, ("wattwire.catalog", *WITHOUT_RUNS[:3])),
         ("build --help", 0, ("wattwire.hosts", "wattwire.run", "wattwire.store")),

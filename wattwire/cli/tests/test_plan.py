@@ -12,9 +12,10 @@ from wattwire.catalog import Catalog
 from wattwire.catalog.rigs import links_of_rig, load_rig
 from wattwire.cli import quantities
 from wattwire.cli.main import main
-from wattwire.cli.percentiles_ahead import percentile_words
-from wattwire.cli.rates_ahead import link_cautions, rate_lines
-from wattwire.cli.verbs import plan
+from wattwire.cli.own_agent import agent_here
+from wattwire.cli.planning import confirmation, printed_plan
+from wattwire.cli.planning.percentiles_ahead import percentile_words
+from wattwire.cli.planning.rates_ahead import link_cautions, rate_lines
 from wattwire.design import expand, make_plan
 from wattwire.model.cores import Machine
 from wattwire.model.cores.descriptions import core_lines
@@ -108,7 +109,7 @@ def test_settling_runs_and_the_warm_up_are_in_a_plans_time():
 def test_a_plan_says_what_comes_before_the_calls_that_count():
     def warm_up_text(loop="closed", **warm_up):
         one = study(loop=loop, warm_up=warm_up)
-        return " ".join(plan._warm_up_lines(one, [run.treatment for run in runs_of(one)]))
+        return " ".join(printed_plan._warm_up_lines(one, [run.treatment for run in runs_of(one)]))
 
     assert "3 settling runs per cell (1 cell; 8\u202f000 calls or 10 s per run)" in warm_up_text()
     assert "500 calls of each client" in warm_up_text(warmup_calls=500)
@@ -139,10 +140,10 @@ def test_the_nodes_memory_is_told_where_it_is_much_of_the_machines():
     needed = node_memory_bytes(many, runs_of(many))
     # Client and server, 40 bytes per record, plus 50 % for duplicates.
     assert needed == 2 * 40 * (15_000_000 + 1000)
-    assert plan.memory_lines(needed, 100 * needed) == []
-    (told,) = plan.memory_lines(needed, 4 * needed)
+    assert printed_plan.memory_lines(needed, 100 * needed) == []
+    (told,) = printed_plan.memory_lines(needed, 4 * needed)
     assert told.startswith("memory: the nodes of a run reserve 1.2 GB") and "too much" not in told
-    assert "too much" in plan.memory_lines(needed, needed)[0]
+    assert "too much" in printed_plan.memory_lines(needed, needed)[0]
     with_clients = study(
         loop="closed", count=10_000_000, clients=4, pattern="service", warm_up={"warmup_calls": 0}
     )
@@ -181,7 +182,7 @@ def ask(monkeypatch, capsys, typed, terminal=True):
     one = study(duration_s=600.0, blocks=50)
     monkeypatch.setattr("sys.stdin", Terminal(typed) if terminal else io.StringIO(typed))
     monkeypatch.setattr("sys.stdout.isatty", lambda: terminal, raising=False)
-    plan.confirm_long(one, runs_of(one), {"quick": 60.0, "endless": 1e9})
+    confirmation.confirm_long(one, runs_of(one), {"quick": 60.0, "endless": 1e9})
 
 
 def test_a_long_plan_is_asked_about_and_names_the_presets_that_are_shorter(monkeypatch, capsys):
@@ -205,14 +206,14 @@ def test_without_a_terminal_a_long_plan_is_refused_and_yes_is_named(monkeypatch,
 
 def test_a_short_plan_is_not_asked_about(monkeypatch):
     monkeypatch.setattr("builtins.input", lambda _: pytest.fail("asked"))
-    plan.confirm_long(study(), runs_of(study()), {})
+    confirmation.confirm_long(study(), runs_of(study()), {})
 
 
 def test_a_run_of_many_processes_is_asked_about_however_short(monkeypatch, capsys):
     one = study(pattern="service", clients=1000)
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     with pytest.raises(UsageError, match=r"1\u202f001 processes\..* --yes"):
-        plan.confirm_long(one, runs_of(one), {})
+        confirmation.confirm_long(one, runs_of(one), {})
 
 
 def test_a_rate_that_earlier_runs_here_did_not_reach_is_named(empty_cache):
@@ -263,7 +264,7 @@ def test_rates_are_stated_per_client_and_in_total():
 
 def meter_lines(capsys, tmp_path, monkeypatch, here):
     meters = here and [{"name": name, "quantities": []} for name in sorted(here)]
-    monkeypatch.setattr(plan, "meters_here", lambda _agent: meters)
+    monkeypatch.setattr(printed_plan, "meters_here", lambda _agent: meters)
     (tmp_path / "s.toml").write_text(
         'title = "T"\n[fixed]\ncell = "loopback/python"\npattern = "topic"\n'
         '[meters]\nuse = ["fake", "proc_cpu", "proc_memory"]\n'
@@ -279,7 +280,7 @@ def test_the_placement_of_the_nodes_on_this_machine_is_told(tmp_path, capsys, fi
         f'title = "T"\n[fixed]\ncell = "loopback/python"\npattern = "topic"\n{fixed}'
     )
     assert main(["plan", str(tmp_path / "s.toml")]) == 0
-    with plan.agent_here() as agent:
+    with agent_here() as agent:
         if agent is None:
             pytest.skip("no agent: the machine's cores are unknown")
         (line,) = core_lines([words], Machine.of(agent.cpus))
@@ -302,8 +303,8 @@ def test_without_an_agent_all_windows_are_told_and_that_nobody_knows_who_can_rea
     assert "the agent is missing" in unknown
     monkeypatch.undo()
     monkeypatch.setenv("WATTWIRE_AGENT", "/bin/false")  # exits before it sends its hello
-    with plan.agent_here() as agent:
-        assert agent is None and plan.meters_here(agent) is None
+    with agent_here() as agent:
+        assert agent is None and printed_plan.meters_here(agent) is None
 
 
 def test_the_plan_of_a_study_is_told_within_80_columns(tmp_path, capsys):

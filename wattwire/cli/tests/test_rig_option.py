@@ -29,7 +29,7 @@ THREE = str(home() / "rigs" / "three.toml")
 
 @pytest.fixture
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(plan, "agent_here", lambda: contextlib.nullcontext(None))
+    monkeypatch.setattr(plan, "starting_agent", lambda: contextlib.nullcontext(lambda: None))
     path = tmp_path / "study.toml"
     path.write_text(STUDY, encoding="utf-8")
     return str(path)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wattwire.cli import quantities, variant_options
+from wattwire.cli import quantities, study_variants
 from wattwire.cli.main import main
 from wattwire.design import expand, make_plan, more_blocks
 from wattwire.model.errors import UsageError
@@ -31,7 +31,7 @@ def applied(*given: str, **more: Any) -> dict[str, Any]:
     options = {
         "confirm": False, "margin": None, "response": [], "junit": None, "markdown": None, **more,
     }  # fmt: skip
-    return variant_options.applied(DOCUMENT, argparse.Namespace(variants=list(given), **options))
+    return study_variants.applied(DOCUMENT, argparse.Namespace(variants=list(given), **options))
 
 
 def test_variants_become_a_factor_and_the_one_question(tmp_path):

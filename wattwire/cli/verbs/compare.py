@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wattwire.cli.options import comparison_options
 from wattwire.cli.quantities import share
 from wattwire.cli.verbs import add_verb
 from wattwire.cli.wrap import columns, wrapped
@@ -28,12 +29,6 @@ if TYPE_CHECKING:
 
 AnyCampaign = Campaign | ImportedCampaign
 STDOUT = "-"
-EXIT_CODES = (
-    "Exit codes: 0 nothing is worse, and no limit of the study is broken; 1 a result is worse, or "
-    "a limit is broken; 2 usage; 3 this machine lacks a requirement; 4 no run is valid, so there "
-    "is no answer; 5 the comparison cannot tell, or a limit is undecided (--cannot-tell pass "
-    "makes it 0, --cannot-tell fail makes it 1)."
-)
 
 
 def add_to(verbs: Any) -> None:
@@ -44,37 +39,17 @@ def add_to(verbs: Any) -> None:
         description="Compares B with A by treatment against a margin: worse, not worse, or "
         "cannot tell. For a single campaign of `run --variant`, it compares the "
         "variants within blocks.",
-        epilog=EXIT_CODES,
+        epilog=comparison_options.EXIT_CODES,
     )
     verb.add_argument("base", metavar="A", help="a campaign; without B, it must have variants")
     verb.add_argument("head", metavar="B", nargs="?", help="the campaign that may be worse")
-    add_options(verb)
+    comparison_options.add_options(verb)
     verb.add_argument(
         "--across-machines", action="store_true",
         help="also compare campaigns of different machines, and report the difference",
     )  # fmt: skip
     verb.add_argument("--json", action="store_true", help="print the comparison as a JSON object")
     verb.set_defaults(call=compare)
-
-
-def add_options(verb: argparse.ArgumentParser) -> None:
-    """Add the options for responses, margin, exit code and output files."""
-    verb.add_argument(
-        "--response", action="append", default=[], metavar="NAME",
-        help="compare this response (repeatable; default: CPU time and bytes per message); lost "
-             "messages and failed calls are always compared",
-    )  # fmt: skip
-    verb.add_argument(
-        "--margin", metavar="P", help="relative increase beyond which B is worse, such as 5%%"
-    )
-    verb.add_argument(
-        "--cannot-tell", choices=["pass", "fail"],
-        help="exit with 0 or 1 if the comparison cannot tell (default: exit code 5)",
-    )  # fmt: skip
-    verb.add_argument(
-        "--markdown", metavar="FILE", help=("also write Markdown to FILE (- for the terminal)")
-    )
-    verb.add_argument("--junit", metavar="FILE", help="also write JUnit XML to FILE")
 
 
 def compare(options: argparse.Namespace) -> int:

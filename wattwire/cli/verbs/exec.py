@@ -8,8 +8,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from wattwire.cli import variant_options
-from wattwire.cli.verbs import add_verb, compare
+from wattwire.cli.options import comparison_options, variant_options
+from wattwire.cli.verbs import add_verb
 
 EPILOGUE = """\
 examples:
@@ -32,7 +32,7 @@ def add_to(verbs: Any) -> None:
         verbs,
         "exec",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=f"{EPILOGUE}\nWith --variant: {compare.EXIT_CODES}",
+        epilog=f"{EPILOGUE}\nWith --variant: {comparison_options.EXIT_CODES}",
     )
     verb.add_argument(
         "--for", metavar="TIME", dest="length", help="length of the window, such as 60s or 2m"

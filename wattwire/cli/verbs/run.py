@@ -14,10 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wattwire.catalog import Catalog
-from wattwire.cli import exit_status, studies, variant_options
-from wattwire.cli.percentiles_ahead import too_few_lines
+from wattwire.cli import exit_status, studies, study_variants
+from wattwire.cli.options import comparison_options, study_options, variant_options
+from wattwire.cli.planning.confirmation import confirm_long, needs_confirmation, presets_of
+from wattwire.cli.planning.percentiles_ahead import too_few_lines
+from wattwire.cli.planning.printed_plan import cautions_here
 from wattwire.cli.screen import make_progress
-from wattwire.cli.verbs import add_verb, compare, plan
+from wattwire.cli.verbs import add_verb, compare
 from wattwire.cli.verbs.report import answer_of, stamps_of, tell_answers, write_report
 from wattwire.cli.verbs.status import usable_by_side
 from wattwire.cli.wrap import columns, wrapped
@@ -44,8 +47,8 @@ AGAIN = (
 
 def add_to(verbs: Any) -> None:
     """Register the commands and their options."""
-    verb = add_verb(verbs, "run", epilog=compare.EXIT_CODES)
-    studies.add_options(verb)
+    verb = add_verb(verbs, "run", epilog=comparison_options.EXIT_CODES)
+    study_options.add_options(verb)
     variant_options.add_options(verb)
     verb.add_argument("--campaign", metavar="DIR", help="directory for the new campaign")
     verb.add_argument("--resume", metavar="DIR", help="continue this campaign")
@@ -56,7 +59,7 @@ def add_to(verbs: Any) -> None:
         metavar="KEY",
         help="with --resume: accept a change of this fact about the machine",
     )
-    studies.add_look(verb)
+    study_options.add_look(verb)
     verb.add_argument(
         "--yes", action="store_true",
         help="do not ask for confirmation of a long plan or of many processes",
@@ -134,7 +137,7 @@ def _loaded(
 ) -> tuple[str, Path, dict[str, Any]]:
     """Return the name, the file and the document of the study, with any variants."""
     name, path, document = studies.loaded(catalog, options, preset)
-    return name, path, variant_options.applied(document, options)
+    return name, path, study_variants.applied(document, options)
 
 
 def begin(
@@ -178,19 +181,19 @@ def _ask_first(options: argparse.Namespace, catalog: Catalog) -> None:
         return study, make_plan(prepared.treatments, study.plan), expected
 
     study, runs, expected = planned(options.preset, warn=True)
-    if options.yes or not plan.needs_confirmation(study, runs, expected):
+    if options.yes or not needs_confirmation(study, runs, expected):
         return
     presets = {}
-    for name in plan.presets_of(catalog, options.study):
+    for name in presets_of(catalog, options.study):
         with contextlib.suppress(WattwireError):  # skip a preset that cannot be run on this machine
             presets[name] = forecast(*planned(name)).seconds
-    plan.confirm_long(study, runs, presets, expected)
+    confirm_long(study, runs, presets, expected)
 
 
 def _warn(study: Study, prepared: Prepared) -> None:
     """Print the cautions of `plan` to standard error: after the runs, they come too late."""
     cautions = [
-        *too_few_lines(study, prepared.treatments), *plan.cautions_here(study, prepared)
+        *too_few_lines(study, prepared.treatments), *cautions_here(study, prepared)
     ]  # fmt: skip
     for text in cautions:
         print(wrapped(f"Caution: {text}.", columns(sys.stderr)), file=sys.stderr)

@@ -12,21 +12,22 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Catalog, Cell
-from wattwire.cli.builds_ahead import build_words, builds_ahead
-from wattwire.cli.percentiles_ahead import too_few_lines
+from wattwire.cli.options import study_options
+from wattwire.cli.own_agent import agent_here
+from wattwire.cli.planning.builds_ahead import build_words, builds_ahead
+from wattwire.cli.planning.confirmation import confirm_long
+from wattwire.cli.planning.percentiles_ahead import too_few_lines
+from wattwire.cli.planning.printed_plan import cautions_here
+from wattwire.cli.planning.rates_ahead import rate_lines
 from wattwire.cli.quantities import duration_s, size_bytes
-from wattwire.cli.rates_ahead import rate_lines
 from wattwire.cli.screen import duration_words, make_progress
 from wattwire.cli.studies import (
-    add_look,
-    add_warm_up,
     change,
     refuse_calls_of_none,
     warm_up_changes,
 )
 from wattwire.cli.verbs import add_verb
 from wattwire.cli.verbs import run as campaigns
-from wattwire.cli.verbs.plan import agent_here, cautions_here, confirm_long
 from wattwire.cli.verbs.report import stamps_of
 from wattwire.cli.wrap import wrapped
 from wattwire.design import PlannedRun, make_plan
@@ -104,8 +105,8 @@ def add_to(verbs: Any) -> None:
         "a list, such as 'qos=[0,1]', compares its levels",
     )
     verb.add_argument("--rig", metavar="FILE", help=argparse.SUPPRESS)
-    add_look(verb)
-    add_warm_up(verb)
+    study_options.add_look(verb)
+    study_options.add_warm_up(verb)
     verb.add_argument("--campaign", metavar="DIR", help="directory for the data")
     verb.add_argument(
         "--yes", action="store_true",

@@ -15,7 +15,6 @@ from typing import Any
 
 from wattwire.cli import studies
 from wattwire.cli.quantities import share
-from wattwire.cli.verbs import compare
 from wattwire.model import words
 from wattwire.model.errors import UsageError
 from wattwire.model.fields import merge
@@ -33,26 +32,6 @@ ASKED = tuple(name for name in metrics_in(COMPARED) if name.endswith("_per_messa
 """Compared costs of nodes. Only commands, which need not count messages, have other costs."""
 LOOKS = 2
 GIT = "git:"
-
-
-def add_options(verb: argparse.ArgumentParser, metavar: str = "NAME=WHAT", help: str = "") -> None:
-    """Add --variant and --confirm, and the options of the final comparison."""
-    verb.add_argument(
-        "--variant", action="append", default=[], metavar=metavar, dest="variants",
-        help=help or (
-            "measure all variants of the study in every block, and compare each variant with "
-            "the first; WHAT is a folder of cells (another checkout), git:REVISION, KEY=LEVEL, "
-            "or nothing"
-        ),
-    )  # fmt: skip
-    verb.add_argument(
-        "--confirm", action="store_true",
-        help=(
-            "measure each worse or undecided result again in the same number of blocks, and "
-            "report only confirmed results as worse"
-        ),
-    )  # fmt: skip
-    compare.add_options(verb)
 
 
 def applied(

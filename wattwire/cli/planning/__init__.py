@@ -1,0 +1,1 @@
+"""Print what a study will do on this machine before it runs."""
