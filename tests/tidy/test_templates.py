@@ -66,6 +66,9 @@ SOURCE = (
         ('\n<th data-key="x">', '2: data-key: "x" is neither'),
         ('<table data-rows="runs.rows">', '1: data-rows: "rows" is neither'),
         ('<th data-key="x" data-sentence="runs">', '1: data-sentence: "runs" is neither'),
+        ('<th data-key="x" data-sentence="said" data-of="run">', '1: data-of: "run" is neither'),
+        ('<figure data-chart="runs" data-points="named">', ""),
+        ('<figure data-chart="run" data-points="runs">', '1: data-chart: "run" is no chart'),
     ],
 )
 def test_a_name_that_does_not_exist_is_found(template, problem) -> None:

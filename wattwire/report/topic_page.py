@@ -8,6 +8,8 @@ them on the page. The page is written in a few elements of HTML:
     <p class="TONE" data-key="…" data-value="…">    a paragraph, with what tests assert
     <table id="ID" data-rows="FIELD">               a table with a row per member of a field
       <caption>, <th …>, <tfoot>                    its title, its columns and its note
+    <figure id="ID" data-chart="NAME" data-points="FIELD" data-x="TITLE" data-y="TITLE">
+      <caption>, <figcaption>                       its title and its caption
     <details>                  a fold; <summary> is its title
 
 Without <h2>, the parts join the section that the topic names. Parts are in their order, or sorted
@@ -16,11 +18,17 @@ by `data-place` if parts of other topics join them; without it, the place of a p
     <th data-key="KEY" data-field="FIELD" class="KIND" data-unit="UNIT" …>   a column
     <th data-key="KEY" data-sentence="MACRO" data-field="FIELD">             a column of sentences
     <th data-factors>                                                a column per varied factor
+    <th data-factors="NAME" data-field="FIELD">                      the column of one varied factor
 
 A cell is the row's FIELD, which is KEY without `data-field`, or the sentence MACRO about the row.
-With both, the sentence replaces a FIELD that is None. The cells of varied factors are the row's
-`treatment`. White space is as in HTML, where any amount is one space, except that a line break
-before , ; . : or ) is none.
+With both, the sentence replaces a FIELD that is None. With `data-of="FIELD"`, the sentence is about
+this field of the row, and a cell without it is empty. The cells of varied factors are the row's
+`treatment`. With `data-factor`, the page can filter the rows by the levels in the column; with
+`data-whole`, the page truncates no cell. <table data-columns="with-values"> omits columns without a
+value. A chart is one of `figures/charts_by_name.py`, and its FIELD is a `Chart`.
+
+White space is as in HTML, where any amount is one space, except that a line break before , ; . : or
+) is none.
 """
 
 from __future__ import annotations
@@ -37,14 +45,16 @@ from jinja2.nodes import EvalContext
 from markupsafe import Markup
 
 from wattwire.model import words
-from wattwire.report.parts import Column, Fold, Section, Table, Text
+from wattwire.report.figures.charts_by_name import CHARTS
+from wattwire.report.parts import Column, Figure, Fold, Section, Table, Text, with_values
 from wattwire.stats import Interval
 
-PARTS = frozenset({"p", "table", "details"})
-ELEMENTS = PARTS | {"header", "h2", "caption", "th", "tfoot", "summary"}
+PARTS = frozenset({"p", "table", "figure", "details"})
+ELEMENTS = PARTS | {"header", "h2", "caption", "th", "tfoot", "figcaption", "summary"}
 _SPACE = re.compile(r"[ \t\r\n]+")
 _BREAK_BEFORE_MARK = re.compile(r"[ \t]*[\r\n][ \t\r\n]*(?=[,;.:)])")
-Placed = tuple[int, Text | Table | Fold]
+Part = Text | Table | Figure | Fold
+Placed = tuple[int, Part]
 """A part of a section, after its place among the parts."""
 
 
@@ -221,13 +231,15 @@ class _Builder:
     result: Any
     factors: Sequence[Column]
 
-    def part(self, element: _Element) -> Text | Table | Fold:
+    def part(self, element: _Element) -> Part:
         given = element.given
         if element.tag == "p":
             key, value = given.get("data-key", ""), given.get("data-value", "")
             return Text(element.text, given.get("class", ""), key, value)
         if element.tag == "table":
             return self._table(element)
+        if element.tag == "figure":
+            return self._figure(element)
         inner = [self.part(part) for part in element.inner if part.is_part]
         return Fold(next(element.texts("summary")), inner)
 
@@ -235,17 +247,33 @@ class _Builder:
         headings = [heading for heading in element.inner if heading.tag == "th"]
         columns: list[Column] = []
         for heading in headings:
-            columns += self.factors if _is_factors(heading) else [_column(heading)]
+            columns += self._factors(heading) if _is_factors(heading) else [_column(heading)]
         rows = [self._row(headings, row) for row in _field(self.result, element.given["data-rows"])]
+        if element.given.get("data-columns") == "with-values":
+            columns = with_values(columns, rows)
         title, note = next(element.texts("caption")), next(element.texts("tfoot"), "")
         return Table(element.given["id"], title, columns, rows, note)
+
+    def _figure(self, element: _Element) -> Figure:
+        given = element.given
+        draw, chart = CHARTS[given["data-chart"]], _field(self.result, given["data-points"])
+        spec = draw(chart, given.get("data-x", ""), given.get("data-y", ""))
+        title, caption = next(element.texts("caption")), next(element.texts("figcaption"), "")
+        return Figure(given["id"], title, caption, spec)
+
+    def _factors(self, heading: _Element) -> list[Column]:
+        """Return the columns of all varied factors, or of the one that the heading names."""
+        name = heading.given["data-factors"]
+        return [factor for factor in self.factors if name in ("", factor.key)]
 
     def _row(self, headings: Sequence[_Element], row: Any) -> dict[str, Any]:
         cells: dict[str, Any] = {}
         for heading in headings:
             if _is_factors(heading):
-                names = [factor.key for factor in self.factors]
-                cells |= dict(zip(names, row.treatment, strict=True))
+                given, names = heading.given, [factor.key for factor in self._factors(heading)]
+                is_one = "data-field" in given
+                levels = [_field(row, given["data-field"])] if is_one else row.treatment
+                cells |= dict(zip(names, levels, strict=True))
             else:
                 cells[heading.given["data-key"]] = self._cell(heading.given, row)
         return cells
@@ -254,7 +282,9 @@ class _Builder:
         is_field = "data-field" in given or "data-sentence" not in given
         value = _field(row, given.get("data-field", given["data-key"])) if is_field else None
         if value is None and "data-sentence" in given:
-            return getattr(Sentences(self.topic), given["data-sentence"])(row)
+            about = _field(row, given["data-of"]) if "data-of" in given else row
+            sentence = getattr(Sentences(self.topic), given["data-sentence"])
+            return None if about is None else sentence(about)
         return value
 
 
@@ -271,6 +301,8 @@ def _column(heading: _Element) -> Column:
         given.get("data-unit", ""),
         int(given.get("data-digits", Column.digits)),
         group=given.get("data-group", ""),
+        factor=given.get("data-factor", ""),
+        is_whole="data-whole" in given,
     )
 
 

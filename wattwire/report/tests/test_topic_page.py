@@ -8,8 +8,9 @@ import jinja2
 import pytest
 from markupsafe import Markup
 
+from wattwire.analysis.charts import Chart
 from wattwire.report import topic_page
-from wattwire.report.parts import Column, Fold, Text
+from wattwire.report.parts import Column, Figure, Fold, Text
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,8 @@ class Row:
     name: str
     runs: int
     treatment: tuple[str, ...] = ()
+    other: Row | None = None
+    missing: Row | None = None
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,13 @@ class Result:
     """The result of the topic below."""
 
     rows: tuple[Row, ...]
+    chart: Chart = Chart()
+
+
+POINTS = [
+    {"x": 1.0, "y": 2.0, "run": "r", "treatment": "t", "colour": "b", "panel": ""},
+]
+CHART = Chart(POINTS, ("a", "b"), "letter")
 
 
 def page_of(
@@ -40,7 +50,7 @@ def page_of(
     for environment in (topic_page.HTML, topic_page.PLAIN):
         monkeypatch.setattr(environment, "loader", loader)
         monkeypatch.setattr(environment, "cache", None)
-    return topic_page.topic_page("a_topic", Result(rows), factors)
+    return topic_page.topic_page("a_topic", Result(rows, CHART), factors)
 
 
 def test_elements_become_the_parts_of_a_section_in_their_order(monkeypatch):
@@ -108,6 +118,48 @@ def test_a_fold_has_a_table_with_a_column_per_varied_factor_and_cells_of_named_f
     assert table.rows == [{"first": "x", "second": "1", "label": "a"}]
 
 
+def test_a_figure_draws_the_chart_of_a_field_with_its_titles(monkeypatch):
+    page = page_of(
+        monkeypatch,
+        """<figure id="f" data-chart="scatter" data-points="chart" data-x="time (s)" data-y="cost">
+          <caption>Cost against time</caption><figcaption>Points
+          are runs.</figcaption></figure>""",
+    )
+    ((_, figure),) = page.parts
+    assert isinstance(figure, Figure)
+    assert (figure.id, figure.title, figure.caption) == (
+        "f",
+        "Cost against time",
+        "Points are runs.",
+    )
+    assert figure.spec["datasets"]["points"] == POINTS
+    encoding = figure.spec["layer"][0]["encoding"]
+    assert [encoding[axis]["title"] for axis in "xy"] == ["time (s)", "cost"]
+    assert encoding["color"]["scale"]["domain"] == ["a", "b"]
+
+
+def test_a_table_shows_one_factor_a_sentence_about_a_field_and_no_empty_column(monkeypatch):
+    page = page_of(
+        monkeypatch,
+        """<table id="t" data-rows="rows" data-columns="with-values"><caption>Names</caption>
+          <th data-factors="second" data-field="name"></th>
+          <th data-key="treatment" data-factor="first" data-whole>levels</th>
+          <th data-key="of" data-sentence="named" data-of="other">other</th>
+          <th data-key="none" data-sentence="named" data-of="missing">none</th>
+        </table>""",
+        (Row("a", 2, ("x",), Row("b", 1)), Row("c", 3)),
+        (Column("first", "first"), Column("second", "second", labels={"a": "A"})),
+    )
+    ((_, table),) = page.parts
+    second, levels, other = table.columns
+    assert (second.key, second.labels) == ("second", {"a": "A"})
+    assert (levels.factor, levels.is_whole, other.key) == ("first", True, "of")
+    assert [(row["second"], row["of"], row["none"]) for row in table.rows] == [
+        ("a", "b, 1 run", None),
+        ("c", None, None),
+    ]
+
+
 @pytest.mark.parametrize(
     ("members", "text"),
     [
@@ -131,7 +183,7 @@ def test_members_are_listed_as_words_or_by_a_sentence_and_are_escaped_once(
 @pytest.mark.parametrize(
     ("page", "problem"),
     [
-        ("<h2>T</h2><div></div>", "<div>: allowed in a topic's page: caption, details, h2"),
+        ("<h2>T</h2><div></div>", "<div>: allowed in a topic's page: caption, details, figcaption"),
         ("<h2>T</h2>more", 'text outside of an element: "more"'),
         ("<h2>T</p>", "</p> ends no <p>"),
         ("</h2>", "</h2> ends no <h2>"),
