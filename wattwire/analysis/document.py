@@ -23,7 +23,6 @@ from wattwire.analysis.dataset import Evidence, all_levels, by_treatment
 from wattwire.analysis.interactions import Change, by_level, changes
 from wattwire.analysis.json_values import finite, interval_values
 from wattwire.analysis.latency import Series
-from wattwire.analysis.publication.claims import Comparison, DecidedClaim, decide_claims
 from wattwire.analysis.responses import question_responses
 from wattwire.analysis.topics import topics
 from wattwire.model import words
@@ -60,7 +59,7 @@ def document(
     values = _other_values(evidence, answers)
     for name, topic in topics().items():
         if series is not None or not topic.needs_series:
-            results[name] = topic.result(evidence, series or {})
+            results[name] = topic.result(evidence, series or {}, {"answers": answers, **results})
             values |= topic.stored(results[name])
     return Document(results, values)
 
@@ -83,7 +82,6 @@ def _other_values(evidence: Evidence, answers: Answers) -> dict[str, Any]:
         ],
         "treatments": list(_treatments(evidence, answers)),
         "best_alternatives": [_choice(choice) for choice in choices(evidence, answers)],
-        "claims": [_claim(item) for item in decide_claims(evidence, answers).items],
         "warm_up": evidence.warm_up,
     }
 
@@ -218,42 +216,4 @@ def _choice(choice: Choice) -> dict[str, Any]:
             for factor, exchanges in choice.exchanges.items()
             for exchange in exchanges
         ],
-    }
-
-
-def _claim(item: DecidedClaim) -> dict[str, Any]:
-    """Return a claim of the publication with the ratios that decide it.
-
-    `verdict` is one of `DecidedClaim.verdict`. `reason` states why the claim has no comparison.
-    """
-    claim = item.claim
-    return {
-        "text": claim.text,
-        "source": claim.source,
-        "question": claim.question,
-        "response": claim.response,
-        "relation": claim.relation,
-        "left_times": claim.left_times,
-        "right_times": claim.right_times,
-        "verdict": item.verdict,
-        "reason": item.reason,
-        "comparisons": [_comparison(comparison) for comparison in item.comparisons],
-    }
-
-
-def _comparison(comparison: Comparison) -> dict[str, Any]:
-    """Return a ratio of the left to the right side of a claim, or the reason why there is none."""
-    result = comparison.result
-    interval = result if isinstance(result, stats.Interval) else None
-    return {
-        "left": dict(comparison.left),
-        "right": dict(comparison.right),
-        "at": dict(comparison.at),
-        "estimate": finite(interval.estimate) if interval else None,
-        "low": finite(interval.low) if interval else None,
-        "high": finite(interval.high) if interval else None,
-        "interval_level": interval.level if interval else None,
-        "outcome": comparison.outcome,
-        "decision": comparison.decision,
-        "reason": "" if interval else str(result),
     }

@@ -114,11 +114,9 @@ def _sections(parts: Sequence[PagePart], data: PageData) -> Iterator[Section]:
 def _head(parts: Sequence[PagePart], data: PageData) -> tuple[str, str, list[HeadLine]]:
     """Return the title of the page, its sentences that found no room, and the lines by place."""
     head_lines = [line for part in parts for line in part.head(data)]
-    head_lines += [
-        HeadLine(place, text, page_only=True)
-        for topic in data.topics.values()
-        for place, text in topic.lines
-    ]
+    for topic in data.topics.values():
+        head_lines += [HeadLine(place, text, page_only=True) for place, text in topic.lines]
+        head_lines += [HeadLine(place, text) for place, text in topic.terminal_lines]
     head_lines.sort(key=lambda line: line.place)
     title, rest = split((line.text for line in head_lines if line.place == TITLE), TITLE_MAX)
     return title, rest, [line for line in head_lines if line.place != TITLE]

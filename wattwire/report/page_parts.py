@@ -18,7 +18,6 @@ from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.document import Document
 from wattwire.analysis.latency import Series
-from wattwire.analysis.publication.claims import DecidedClaims, decide_claims
 from wattwire.analysis.topics import topics
 from wattwire.report import sections
 from wattwire.report.findings import Findings
@@ -39,11 +38,6 @@ class PageData:
     document: Document
     series: Mapping[str, Series]
     findings: Findings
-
-    @cached_property
-    def claims(self) -> DecidedClaims:
-        """The decided claims, for their section and for the lines at the top of the page."""
-        return decide_claims(self.evidence, self.answers)
 
     @cached_property
     def topics(self) -> dict[str, TopicPage]:

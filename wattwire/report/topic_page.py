@@ -3,7 +3,9 @@
 A topic's folder has `words.j2`, whose macros are its sentences, and `page.html.j2`, which prints
 them on the page. The page is written in a few elements of HTML:
 
-    <header data-place="10">   a line at the top of the page; larger places are further down
+    <header data-place="10" class="terminal">
+                               a line at the top of the page; larger places are further down. With
+                               the class, the terminal prints it, too
     <h2 id="ID" class="empty"> the section's title; class="empty" if the section has no data
     <p class="TONE" data-key="…" data-value="…">    a paragraph, with what tests assert
     <table id="ID" data-rows="FIELD">               a table with a row per member of a field
@@ -51,6 +53,8 @@ from wattwire.stats import Interval
 
 PARTS = frozenset({"p", "table", "figure", "details"})
 ELEMENTS = PARTS | {"header", "h2", "caption", "th", "tfoot", "figcaption", "summary"}
+TERMINAL = "terminal"
+"""Class of the lines at the top of the page that the terminal prints, too."""
 _SPACE = re.compile(r"[ \t\r\n]+")
 _BREAK_BEFORE_MARK = re.compile(r"[ \t]*[\r\n][ \t\r\n]*(?=[,;.:)])")
 Part = Text | Table | Figure | Fold
@@ -61,6 +65,23 @@ Placed = tuple[int, Part]
 def quantity(value: float, unit: str) -> str:
     """Format a number with its unit, if it has one."""
     return f"{words.number(value)} {unit}".rstrip()
+
+
+def interval(value: Interval) -> str:
+    """Format an interval, for example "1.20 [1.05, 1.37]"."""
+    estimate, low, high = words.limits(value.estimate, value.low, value.high)
+    return f"{estimate} [{low}, {high}]"
+
+
+def capital(text: str) -> str:
+    """Return text with a capital first letter. Escaped text stays escaped."""
+    text = one_line(text)
+    return text[:1].upper() + text[1:]
+
+
+def outcome(key: str) -> str:
+    """Return the text of a contrast's outcome; an outcome without a text is its own text."""
+    return words.OUTCOMES.get(key, key)
 
 
 @jinja2.pass_eval_context
@@ -86,6 +107,9 @@ FILTERS: dict[str, Callable[..., str]] = {
     "plural": words.plural,
     "confidence": words.confidence,
     "quantity": quantity,
+    "interval": interval,
+    "capital": capital,
+    "outcome": outcome,
     "listed": listed,
     "formatted": format,
 }
@@ -128,13 +152,15 @@ class Sentences:
 class TopicPage:
     """What a topic prints: the parts of a section, and lines (place, text) at the top of the page.
 
-    `id` and `title` are those of the topic's own section. The title is "" if the topic has none.
+    The terminal prints `terminal_lines` as well. `id` and `title` are those of the topic's own
+    section. The title is "" if the topic has none.
     """
 
     id: str
     title: str
     parts: tuple[Placed, ...]
     lines: tuple[tuple[int, str], ...]
+    terminal_lines: tuple[tuple[int, str], ...] = ()
     has_no_data: bool = False
 
     @property
@@ -161,12 +187,14 @@ def topic_page(topic: str, result: Any, factors: Sequence[Column] = ()) -> Topic
     elements = reader.elements
     titles = [element for element in elements if element.tag == "h2"]
     title = titles[0] if titles else _Element("h2", {})
+    lines = [element for element in elements if element.tag == "header"]
     build = _Builder(topic, result, factors)
     return TopicPage(
         title.given.get("id", topic.replace("_", "-")),
         title.text,
         tuple((element.place, build.part(element)) for element in elements if element.is_part),
-        tuple((element.place, element.text) for element in elements if element.tag == "header"),
+        tuple((line.place, line.text) for line in lines if line.given.get("class") != TERMINAL),
+        tuple((line.place, line.text) for line in lines if line.given.get("class") == TERMINAL),
         title.given.get("class") == "empty",
     )
 

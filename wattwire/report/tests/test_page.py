@@ -371,6 +371,7 @@ def test_the_page_finds_its_sections_and_refuses_two_of_one_place(monkeypatch):
     names = [module.name for module in pkgutil.iter_modules(sections.__path__) if not module.ispkg]
     own = [topic for topic in topics().values() if topic.place is not None and not topic.section]
     assert len(page_parts.page_parts()) == len(names) + len(own) > 15
-    monkeypatch.setattr(sections.claims, "PART", replace(sections.claims.PART, place=10))
-    with pytest.raises(ValueError, match="sections answers and claims: both have place 10"):
+    place = topics()["limits"].place
+    monkeypatch.setattr(sections.variants, "PART", replace(sections.variants.PART, place=place))
+    with pytest.raises(ValueError, match=f"sections variants and limits: both have place {place}"):
         page_parts.page_parts.__wrapped__()

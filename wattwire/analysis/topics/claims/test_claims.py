@@ -16,12 +16,15 @@ import pytest
 from wattwire import stats
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.document import document
-from wattwire.analysis.publication.claims import decide_claims
+from wattwire.analysis.topics.claims.numbers import claims as decided_claims
+from wattwire.analysis.topics.claims.verdicts import DecidedClaims
 from wattwire.model.errors import UsageError
 from wattwire.model.study import apply_preset, parse_study
-from wattwire.report.sections import claims as page_of_claims
-from wattwire.report.tests.phrase_search import only, phrases_in
+from wattwire.report.parts import Table
 from wattwire.report.tests.planted import planted
+from wattwire.report.topic_page import Sentences, topic_page
+
+SENTENCES = Sentences("claims")
 
 SIZES = (512, 1024, 4096)
 LATENCY_US = {
@@ -91,21 +94,21 @@ def decide(
         skipped,
     )
     answers = answer_all(evidence)
-    return evidence, answers, decide_claims(evidence, answers)
+    return evidence, answers, decided_claims(evidence, answers)
 
 
 def test_a_claim_is_shown_where_the_left_side_is_lower_and_refuted_where_it_is_higher(tmp_path):
     by_variant = [{**STEP, "where": {"variant": name}} for name in ("ros", "udp")]
-    evidence, _, decided = decide(tmp_path, by_variant)
+    _, _, decided = decide(tmp_path, by_variant)
     assert [item.verdict for item in decided.items] == ["shown", "refuted"]
     for item, expected in zip(decided.items, (2 * 10.5 / 41.6, 2 * 20 / 21), strict=True):
         (comparison,) = item.comparisons
         assert comparison.result.low < expected < comparison.result.high
-        assert only(page_of_claims.sentence(evidence, item), "claims.estimate")
+        assert item.claim.is_estimate and "is an estimate" in SENTENCES.sentence(item)
 
 
 def test_a_claim_that_only_some_sizes_show_is_shown_in_part_and_answers_its_question(tmp_path):
-    evidence, answers, decided = decide(tmp_path, [TRANSPORT])
+    _, _, decided = decide(tmp_path, [TRANSPORT])
     (item,) = decided.items
     assert item.verdict == "shown in part"
     outcomes = {entry.at["payload_bytes"]: entry.outcome for entry in item.comparisons}
@@ -113,14 +116,26 @@ def test_a_claim_that_only_some_sizes_show_is_shown_in_part_and_answers_its_ques
     assert {entry.decision for entry in item.comparisons} == {"shown", "refuted"}
     assert decided.family == 3
     assert decided.level == pytest.approx(1 - 0.05 / 3)
-    head = page_of_claims.in_short(evidence, decided)
-    assert only(head, "claims.question").values["question"] == "UDP or TCP?"
-    labels = [phrase.values["name"] for phrase in phrases_in(head, "claims.label")]
+    page = topic_page("claims", decided)
+    ((place, line),) = page.terminal_lines
+    assert place == 5 and line.startswith("UDP or TCP? “UDP is the best choice.” Shown in part. ")
+    labels = [SENTENCES.label(entry) for group in item.groups for entry in group.comparisons]
     assert labels == ["512 B", "4096 B", "1024 B"]
-    page = page_of_claims.section(evidence, answers, decided)
-    (table,) = (part for part in page.parts if hasattr(part, "rows"))
+    texts, (table,) = parts_of(decided)
+    assert [(text.key, text.value) for text in texts if text.key] == [
+        ("claims.verdict", "shown in part")
+    ]
     assert [row["decision"] for row in table.rows] == ["shown", "refuted", "refuted"]
-    assert not phrases_in(page, "claims.estimate")
+    assert {row["kind"] for row in table.rows} == {"measured"}
+    assert "estimate" not in SENTENCES.sentence(item)
+
+
+def parts_of(decided: DecidedClaims) -> tuple[list[Any], list[Table]]:
+    """Return the paragraphs and the tables of the section."""
+    section = topic_page("claims", decided).section()
+    assert section is not None
+    tables = [part for part in section.parts if isinstance(part, Table)]
+    return [part for part in section.parts if not isinstance(part, Table)], tables
 
 
 def test_a_claim_over_sizes_that_contradict_each_other_is_undecided(tmp_path):
@@ -177,27 +192,25 @@ def test_ratios_without_a_decision_leave_a_claim_undecided(tmp_path):
 def test_a_skipped_variant_a_stated_reason_and_too_few_blocks_are_not_answerable(tmp_path):
     absent = {**STEP, "where": {"variant": "zenoh"}}
     claims = [{**TRANSPORT, "right": {"variant": "zenoh"}}, absent, MATLAB, TRANSPORT]
-    evidence, _, decided = decide(tmp_path, claims, blocks=1)
+    _, _, decided = decide(tmp_path, claims, blocks=1)
     assert [item.verdict for item in decided.items] == ["not answerable"] * 4
     skipped, _, stated, few = decided.items
     assert all("no language Zig" in str(entry.result) for entry in skipped.comparisons)
     assert all(isinstance(entry.result, stats.TooFew) for entry in few.comparisons)
     assert (few.comparisons[0].result.count, few.comparisons[0].result.needed) == (1, 2)
-    reason = only(page_of_claims.sentence(evidence, stated), "claims.not_answerable").values[
-        "reason"
-    ]
-    assert reason == MATLAB["unanswerable"]
-    assert only(page_of_claims.in_short(evidence, decided), "claims.count").values["claims"] == 4
+    assert stated.reason == MATLAB["unanswerable"]
+    assert SENTENCES.sentence(stated) == f"Not answerable: {MATLAB['unanswerable']}."
+    ((count, verdict),) = [(entry.claims, entry.verdict) for entry in decided.counts]
+    assert (count, verdict) == (4, "not answerable")
 
 
 def test_a_claim_about_sizes_that_the_campaign_does_not_measure_gives_the_reason(tmp_path):
     where = {"variant": ["udp", "dds"]}
     claim = {**STEP, "left": {"payload_bytes": 2048}, "where": where}
-    evidence, _, decided = decide(tmp_path, [claim])
+    _, _, decided = decide(tmp_path, [claim])
     (item,) = decided.items
     assert item.verdict == "not answerable" and not item.comparisons
-    reason = only(page_of_claims.sentence(evidence, item), "claims.not_answerable").values["reason"]
-    assert "2048 B" in reason and "1024 B" not in reason and "dds" not in reason
+    assert "2048 B" in item.reason and "1024 B" not in item.reason and "dds" not in item.reason
 
 
 def test_claims_are_part_of_the_analysis_document(tmp_path):

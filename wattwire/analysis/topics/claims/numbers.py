@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,76 +25,29 @@ from wattwire.analysis.dataset import (
     rows_at,
     same_level,
 )
+from wattwire.analysis.json_values import finite
 from wattwire.analysis.responses import Response, measured, resolve
+from wattwire.analysis.topics.claims.verdicts import (
+    REFUTED,
+    SHOWN,
+    UNDECIDED,
+    Comparison,
+    DecidedClaim,
+    DecidedClaims,
+    Levels,
+    Result,
+)
 from wattwire.model import words
 from wattwire.model.publication.claims import AT_MOST, EQUAL, LOWER, Claim
 
-SHOWN, SHOWN_IN_PART = "shown", "shown in part"
-REFUTED, REFUTED_IN_PART = "refuted", "refuted in part"
-UNDECIDED, NOT_ANSWERABLE = "undecided", "not answerable"
 SHOWS = {LOWER: ("lower",), EQUAL: ("equivalent",), AT_MOST: ("lower", "equivalent")}
 """Relation of a claim → the outcomes of a comparison that show it."""
-Levels = Mapping[str, Any]
 Pair = tuple[tuple[Any, ...], tuple[Any, ...]]
 """A treatment of the left side and its partner of the right side."""
-Result = stats.Interval | stats.TooFew | stats.NotComputable
 FitResult = stats.Fit | stats.TooFew | stats.NotComputable
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """The ratio of `left` to `right`, including the claim's multiples, at the levels `at`.
-
-    `outcome` is "lower", "higher", "equivalent", "within noise", "undecided" or "depends", or ""
-    without a ratio. "Depends" means that levels of a factor that the claim does not name contradict
-    each other. `decision` is SHOWN, REFUTED, UNDECIDED or NOT_ANSWERABLE.
-    """
-
-    left: Levels
-    right: Levels
-    at: Levels
-    result: Result
-    outcome: str = ""
-    decision: str = NOT_ANSWERABLE
-
-
-@dataclass(frozen=True)
-class DecidedClaim:
-    """A claim with its comparisons and its verdict.
-
-    `reason` states why the claim has no comparison; it is "" for a claim with comparisons.
-    """
-
-    claim: Claim
-    comparisons: tuple[Comparison, ...]
-    reason: str = ""
-
-    @property
-    def verdict(self) -> str:
-        """SHOWN, REFUTED, either of them in part, UNDECIDED or NOT_ANSWERABLE.
-
-        A comparison without a ratio does not change the verdict of the others.
-        """
-        decisions = {comparison.decision for comparison in self.comparisons} - {NOT_ANSWERABLE}
-        if len(decisions) <= 1:
-            return next(iter(decisions), NOT_ANSWERABLE)
-        return SHOWN_IN_PART if SHOWN in decisions else REFUTED_IN_PART
-
-    def with_decision(self, decision: str) -> list[Comparison]:
-        """Return the comparisons with this decision, in the study's order."""
-        return [item for item in self.comparisons if item.decision == decision]
-
-
-@dataclass(frozen=True)
-class DecidedClaims:
-    """All claims of the study. Their `family` of intervals is simultaneous at CONFIDENCE."""
-
-    items: tuple[DecidedClaim, ...]
-    family: int
-    level: float
-
-
-def decide_claims(evidence: Evidence, answers: Answers) -> DecidedClaims:
+def claims(evidence: Evidence, answers: Answers) -> DecidedClaims:
     """Decide each claim of the study, with intervals that are simultaneous over all claims.
 
     The family has the distinct ratios of all claims. It is separate from the family of the answers,
@@ -123,9 +76,69 @@ def decide_claims(evidence: Evidence, answers: Answers) -> DecidedClaims:
             _decided(evidence, answers, claim, item, ratio, fit)
             for item, ratio, fit in zip(comparisons, ratios, fits, strict=True)
         )
-        reason = "" if decided else claim.unanswerable or _why_not_designed(evidence, claim)
-        items.append(DecidedClaim(claim, decided, reason))
-    return DecidedClaims(tuple(items), family, level)
+        items.append(_decided_claim(evidence, claim, decided))
+    return DecidedClaims(tuple(items), family, level, answers.margin)
+
+
+def stored(result: DecidedClaims) -> dict[str, Any]:
+    """Return the claims as JSON values, each with the ratios that decide it."""
+    return {"claims": [_entry(item) for item in result.items]}
+
+
+def _entry(item: DecidedClaim) -> dict[str, Any]:
+    """Return a claim with its comparisons. `reason` states why the claim has none."""
+    claim = item.claim
+    return {
+        "text": claim.text,
+        "source": claim.source,
+        "question": claim.question,
+        "response": claim.response,
+        "relation": claim.relation,
+        "left_times": claim.left_times,
+        "right_times": claim.right_times,
+        "verdict": item.verdict,
+        "reason": item.reason,
+        "comparisons": [_comparison_entry(comparison) for comparison in item.comparisons],
+    }
+
+
+def _comparison_entry(comparison: Comparison) -> dict[str, Any]:
+    """Return a ratio of the left to the right side of a claim, or the reason why there is none."""
+    result = comparison.result
+    interval = result if isinstance(result, stats.Interval) else None
+    return {
+        "left": dict(comparison.left),
+        "right": dict(comparison.right),
+        "at": dict(comparison.at),
+        "estimate": finite(interval.estimate) if interval else None,
+        "low": finite(interval.low) if interval else None,
+        "high": finite(interval.high) if interval else None,
+        "interval_level": interval.level if interval else None,
+        "outcome": comparison.outcome,
+        "decision": comparison.decision,
+        "reason": "" if interval else str(result),
+    }
+
+
+def _decided_claim(
+    evidence: Evidence, claim: Claim, comparisons: tuple[Comparison, ...]
+) -> DecidedClaim:
+    """Return the claim with its titles, or the reason why it has no comparison."""
+    if not comparisons:
+        return DecidedClaim(claim, (), claim.unanswerable or _why_not_designed(evidence, claim))
+    return DecidedClaim(
+        claim,
+        comparisons,
+        response_title=resolve(claim.response, evidence.described).title,
+        left_title=", ".join(_level_lists(evidence, claim.left)),
+        right_title=", ".join(_level_lists(evidence, claim.right)),
+        where=tuple(_level_lists(evidence, _rest(claim))),
+    )
+
+
+def _level_lists(evidence: Evidence, levels: Mapping[str, Sequence[Any]]) -> Iterator[str]:
+    for factor, of_factor in levels.items():
+        yield words.listed([evidence.title(factor, level) for level in of_factor])
 
 
 def _requested(evidence: Evidence, claim: Claim) -> Iterator[Comparison]:
@@ -149,7 +162,31 @@ def _requested(evidence: Evidence, claim: Claim) -> Iterator[Comparison]:
             any(has_levels(levels, side) and _is_within(levels, rest) for levels in designed)
             for side in sides
         ):
-            yield Comparison(left, right, at, stats.NotComputable("not computed"))
+            yield _titled(evidence, claim, left, right, at)
+
+
+def _titled(
+    evidence: Evidence, claim: Claim, left: Levels, right: Levels, at: Levels
+) -> Comparison:
+    """Return a comparison without a result, with the names of its levels."""
+    sides = [
+        {name: level for name, level in side.items() if len(listed[name]) > 1}
+        for side, listed in ((left, claim.left), (right, claim.right))
+    ]
+    return Comparison(
+        left,
+        right,
+        at,
+        stats.NotComputable("not computed"),
+        left_title=_names(evidence, left),
+        right_title=_names(evidence, right),
+        at_title=_names(evidence, at),
+        varied=" / ".join(filter(None, (_names(evidence, side) for side in sides))),
+    )
+
+
+def _names(evidence: Evidence, levels: Levels) -> str:
+    return ", ".join(evidence.title(*level) for level in levels.items())
 
 
 def _why_not_designed(evidence: Evidence, claim: Claim) -> str:
