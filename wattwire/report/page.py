@@ -115,9 +115,9 @@ def _head(parts: Sequence[PagePart], data: PageData) -> tuple[str, str, list[Hea
     """Return the title of the page, its sentences that found no room, and the lines by place."""
     head_lines = [line for part in parts for line in part.head(data)]
     for topic in data.topics.values():
-        head_lines += [HeadLine(place, text, page_only=True) for place, text in topic.lines]
-        head_lines += [HeadLine(place, text) for place, text in topic.terminal_lines]
-    head_lines.sort(key=lambda line: line.place)
+        head_lines += [HeadLine(at[0], text, True, at[1:]) for at, text in topic.lines]
+        head_lines += [HeadLine(at[0], text, False, at[1:]) for at, text in topic.terminal_lines]
+    head_lines.sort(key=lambda line: (line.place, line.within))
     title, rest = split((line.text for line in head_lines if line.place == TITLE), TITLE_MAX)
     return title, rest, [line for line in head_lines if line.place != TITLE]
 

@@ -23,7 +23,7 @@ from wattwire.report import sections
 from wattwire.report.findings import Findings
 from wattwire.report.parts import Section
 from wattwire.report.tables.factor_columns import factor_columns
-from wattwire.report.topic_page import Placed, TopicPage, topic_page
+from wattwire.report.topic_page import Place, Placed, TopicPage, topic_page
 
 TITLE = 0
 """Position of the title's sentences. Lines with other positions follow below the title."""
@@ -43,17 +43,15 @@ class PageData:
     def topics(self) -> dict[str, TopicPage]:
         """What each topic prints on the page."""
         factors = factor_columns(self.evidence)
-        results = self.document.results
-        return {name: topic_page(name, result, factors) for name, result in results.items()}
+        return {
+            name: topic_page(name, result, factors, topics()[name].place_of_parts)
+            for name, result in self.document.results.items()
+        }
 
     def joining(self, section: str) -> list[Placed]:
         """Return the parts of the topics that join a section, by place."""
-        parts = [
-            (topic.place or 0, part)
-            for name, topic in topics().items()
-            if topic.section == section
-            for _, part in self.topics[name].parts
-        ]
+        joining = (name for name, topic in topics().items() if topic.section == section)
+        parts = [part for name in joining for part in self.topics[name].parts]
         return sorted(parts, key=itemgetter(0))
 
 
@@ -61,12 +59,15 @@ class PageData:
 class HeadLine:
     """A line at the top of the page. Lines with the place TITLE form the title.
 
+    Lines with the same place are in the order of `within`.
+
     The terminal prints the same lines, except if `page_only`: those that it prints by other means.
     """
 
     place: int
     text: str
     page_only: bool = False
+    within: Place = ()
 
 
 def no_lines(data: PageData) -> Iterable[HeadLine]:

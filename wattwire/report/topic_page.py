@@ -14,8 +14,9 @@ them on the page. The page is written in a few elements of HTML:
       <caption>, <figcaption>                       its title and its caption
     <details>                  a fold; <summary> is its title
 
-Without <h2>, the parts join the section that the topic names. Parts are in their order, or sorted
-by `data-place` if parts of other topics join them; without it, the place of a part is 0.
+Without <h2>, the parts join the section that the topic names. All parts of a section are sorted by
+`data-place`, numbers with dots such as 30.2.10, which is between 30.2 and 30.3. The place of a part
+without it is 0, or that of the topic if the part joins another section.
 
     <th data-key="KEY" data-field="FIELD" class="KIND" data-unit="UNIT" …>   a column
     <th data-key="KEY" data-sentence="MACRO" data-field="FIELD">             a column of sentences
@@ -58,7 +59,9 @@ TERMINAL = "terminal"
 _SPACE = re.compile(r"[ \t\r\n]+")
 _BREAK_BEFORE_MARK = re.compile(r"[ \t]*[\r\n][ \t\r\n]*(?=[,;.:)])")
 Part = Text | Table | Figure | Fold
-Placed = tuple[int, Part]
+Place = tuple[int, ...]
+"""The place 30.2 is (30, 2)."""
+Placed = tuple[Place, Part]
 """A part of a section, after its place among the parts."""
 
 
@@ -159,8 +162,8 @@ class TopicPage:
     id: str
     title: str
     parts: tuple[Placed, ...]
-    lines: tuple[tuple[int, str], ...]
-    terminal_lines: tuple[tuple[int, str], ...] = ()
+    lines: tuple[tuple[Place, str], ...]
+    terminal_lines: tuple[tuple[Place, str], ...] = ()
     has_no_data: bool = False
 
     @property
@@ -176,10 +179,12 @@ class TopicPage:
         return Section(self.id, self.title, [part for _, part in parts], self.has_no_data)
 
 
-def topic_page(topic: str, result: Any, factors: Sequence[Column] = ()) -> TopicPage:
+def topic_page(
+    topic: str, result: Any, factors: Sequence[Column] = (), place: int = 0
+) -> TopicPage:
     """Return what a topic prints about its result. `factors` are the columns of varied factors.
 
-    Raises ValueError for an unknown element.
+    `place` is that of parts without a place. Raises ValueError for an unknown element.
     """
     reader = _Elements()
     reader.feed(HTML.get_template(f"{topic}/page.html.j2").render({topic: result}))
@@ -192,9 +197,9 @@ def topic_page(topic: str, result: Any, factors: Sequence[Column] = ()) -> Topic
     return TopicPage(
         title.given.get("id", topic.replace("_", "-")),
         title.text,
-        tuple((element.place, build.part(element)) for element in elements if element.is_part),
-        tuple((line.place, line.text) for line in lines if line.given.get("class") != TERMINAL),
-        tuple((line.place, line.text) for line in lines if line.given.get("class") == TERMINAL),
+        tuple((part.place(place), build.part(part)) for part in elements if part.is_part),
+        tuple((line.place(), line.text) for line in lines if not line.is_for_terminal),
+        tuple((line.place(), line.text) for line in lines if line.is_for_terminal),
         title.given.get("class") == "empty",
     )
 
@@ -206,13 +211,17 @@ class _Element:
     text: str = ""
     inner: list[_Element] = field(default_factory=list)
 
-    @property
-    def place(self) -> int:
-        return int(self.given.get("data-place", 0))
+    def place(self, default: int = 0) -> Place:
+        given = self.given.get("data-place")
+        return tuple(map(int, given.split("."))) if given else (default,)
 
     @property
     def is_part(self) -> bool:
         return self.tag in PARTS
+
+    @property
+    def is_for_terminal(self) -> bool:
+        return self.given.get("class") == TERMINAL
 
     def texts(self, tag: str) -> Iterator[str]:
         return (element.text for element in self.inner if element.tag == tag)

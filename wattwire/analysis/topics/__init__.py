@@ -46,6 +46,11 @@ class Topic:
     needs_series: bool = False
     uses: tuple[str, ...] = ()
 
+    @property
+    def place_of_parts(self) -> int:
+        """The place of a part that states none: that of the topic if it joins another section."""
+        return self.place or 0 if self.section else 0
+
     def result(
         self, evidence: Evidence, series: Mapping[str, Series], results: Mapping[str, Any]
     ) -> Any:

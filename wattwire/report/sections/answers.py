@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from wattwire import stats
 from wattwire.analysis.answering.answer_types import NUMBER, Answer, Answers, Result
 from wattwire.analysis.answering.baselines import baseline_of, planned_baseline
 from wattwire.analysis.answering.confidence import CONFIDENCE
-from wattwire.analysis.best_alternative import choices
+from wattwire.analysis.best_alternative import Choice, choices
 from wattwire.analysis.comparing.common import judges_variants
 from wattwire.analysis.dataset import Evidence, same_level
 from wattwire.analysis.document import change_entry
 from wattwire.analysis.interactions import AtLevel, by_level, changes
 from wattwire.analysis.responses import Response, question_responses
 from wattwire.model import words
-from wattwire.model.questions import factors_without_question
+from wattwire.model.questions import Question, factors_without_question
 from wattwire.model.variants import FACTOR
 from wattwire.report import figures
 from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart
 from wattwire.report.parts import Column, Figure, Fold, Section, Table, Text
 from wattwire.report.tables import differences, sensitivity, short_answers
 from wattwire.report.tables.best_alternative import table as alternatives_table
-from wattwire.report.topic_page import Placed
+from wattwire.report.topic_page import Place, Placed
 from wattwire.report.words import (
     best_alternative,
     correlation,
@@ -135,6 +136,8 @@ PHRASES = Phrases(
     },
 )
 
+QUESTIONS = 30
+"""Place of the questions in the section: the question n has the place 30.n."""
 RANK_BLOCKS_MIN = 6
 CHANGES_MAX = 6
 """Maximum number of interactions with a sentence. The table lists all interactions."""
@@ -155,51 +158,79 @@ def section(
     """Return the section that answers each question with simultaneous intervals.
 
     It begins with a short table of all answers in `document` (report/analysis.json). The parts of
-    topics that join the section precede its warnings on the answers.
+    topics join it at their places if any question has an answer.
     """
-    part = Section("answers", PHRASES("title"))
     summary = short_answers.table(document) if document else None
-    part.parts += [summary] if summary else []
+    parts: list[Placed] = [((0,), summary)] if summary else []
     if not answers.items:
         reason = PHRASES("variants_only") if judges_variants(evidence) else None
-        part.parts.append(Text(reason or nothing_to_compare(evidence)))
-        return part
+        parts.append(((5,), Text(reason or nothing_to_compare(evidence))))
+    else:
+        parts += [*_cautions(evidence, answers), *joining]
+        chosen = choices(evidence, answers)
+        for number, question in enumerate(evidence.study.questions, 1):
+            parts += _question(evidence, answers, question, chosen, (QUESTIONS, number))
+        parts += _tables(evidence, answers, chosen)
+    parts.sort(key=itemgetter(0))
+    return Section("answers", PHRASES("title"), [placed for _, placed in parts])
+
+
+def _cautions(evidence: Evidence, answers: Answers) -> Iterator[Placed]:
+    """Yield the warnings that precede the questions."""
     if answers.block_count == 1:
         several = len(evidence.varied) > 1
         warning = PHRASES("one_block") if several else PHRASES("one_block_one_factor")
-        part.parts.append(Text(warning, "warning"))
-    part.parts += [joining_part for _, joining_part in joining]
+        yield (5,), Text(warning, "warning")
     degrees_warning = few_degrees(evidence, answers)
     if degrees_warning:
-        part.parts.append(Text(degrees_warning, "warning"))
-    part.parts += [Text(text, "warning") for text in _substituted_baselines(evidence, answers)]
+        yield (20,), Text(degrees_warning, "warning")
+    for text in _substituted_baselines(evidence, answers):
+        yield (22,), Text(text, "warning")
     gap_sentences = missing_values.sentences(evidence, answers)
     if gap_sentences:
-        part.parts.append(Text(joined(gap_sentences), "warning"))
-    part.parts += [Text(text, "warning") for text in _averaged(evidence)]
-    chosen = choices(evidence, answers)
-    for question in evidence.study.questions:
-        question_answers = [answer for answer in answers.items if answer.question == question.id]
-        title = PHRASES("question", id=question.id, text=question.text)
-        part.parts.append(Text(title, "question"))
-        part.parts.extend(best_alternative.sentences(evidence, question, chosen))
-        if judges_variants(evidence) and FACTOR in question.factors:
-            part.parts.append(Text(PHRASES("variants_only")))
-        elif question_answers or not question.beside:
-            part.parts.extend(_question_words(evidence, question_answers, answers))
-        part.parts.extend(correlation.sentences(evidence, question))
-    part.parts += [Text(note, "item") for note in best_alternative.notes(evidence, chosen)]
+        yield (24,), Text(joined(gap_sentences), "warning")
+    for text in _averaged(evidence):
+        yield (26,), Text(text, "warning")
+
+
+def _question(
+    evidence: Evidence,
+    answers: Answers,
+    question: Question,
+    chosen: Sequence[Choice],
+    place: Place,
+) -> Iterator[Placed]:
+    """Yield the title of a question at `place`, and its answers after it."""
+    question_answers = [answer for answer in answers.items if answer.question == question.id]
+    yield place, Text(PHRASES("question", id=question.id, text=question.text), "question")
+    for ranking in best_alternative.sentences(evidence, question, chosen):
+        yield (*place, 10), ranking
+    if judges_variants(evidence) and FACTOR in question.factors:
+        yield (*place, 20), Text(PHRASES("variants_only"))
+    elif question_answers or not question.beside:
+        for text in _question_words(evidence, question_answers, answers):
+            yield (*place, 20), text
+    for correlated in correlation.sentences(evidence, question):
+        yield (*place, 30), correlated
+
+
+def _tables(evidence: Evidence, answers: Answers, chosen: Sequence[Choice]) -> Iterator[Placed]:
+    """Yield the notes on the rankings, the figure, the tables and the interactions."""
+    for note in best_alternative.notes(evidence, chosen):
+        yield (40,), Text(note, "item")
     alternatives = alternatives_table(evidence, chosen)
-    part.parts += [alternatives] if alternatives else []
+    if alternatives:
+        yield (42,), alternatives
     computed = answers.computed()
     if computed:
-        part.parts.append(_ratio_figure(evidence, computed, answers))
-    part.parts.append(_answer_table(evidence, answers))
+        yield (50,), _ratio_figure(evidence, computed, answers)
+    yield (60,), _answer_table(evidence, answers)
     if answers.differences():
-        part.parts.append(differences.table(evidence, answers))
-    part.parts.extend(sensitivity.parts(evidence, answers))
-    part.parts.extend(_interaction_parts(evidence, by_level(evidence, answers)))
-    return part
+        yield (62,), differences.table(evidence, answers)
+    for sensitive in sensitivity.parts(evidence, answers):
+        yield (70,), sensitive
+    for interaction in _interaction_parts(evidence, by_level(evidence, answers)):
+        yield (80,), interaction
 
 
 def _averaged(evidence: Evidence) -> list[Phrase]:

@@ -69,7 +69,7 @@ def test_elements_become_the_parts_of_a_section_in_their_order(monkeypatch):
            row.</p>""",
         (Row("a <i>&amp;", 2),),
     )
-    assert page.lines == ((20, "a <i>&amp;, 2 runs"),)
+    assert page.lines == (((20,), "a <i>&amp;, 2 runs"),)
     section = page.section()
     assert section is not None
     assert (section.id, section.title, section.has_no_data) == ("a-topic", "A title", False)
@@ -92,7 +92,7 @@ def test_a_page_without_a_title_has_no_section_and_its_parts_join_another(monkey
         monkeypatch,
         """<h2 id="host" class="empty">T</h2><p>First.</p><p data-place="20">Last.</p>""",
     )
-    section = host.section([(10, part)])
+    section = host.section([((10,), part)])
     assert section is not None
     assert (section.id, section.has_no_data) == ("host", True)
     assert [text.words for text in section.parts] == ["First.", "Guest.", "Last."]

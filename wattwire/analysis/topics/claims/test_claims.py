@@ -118,7 +118,9 @@ def test_a_claim_that_only_some_sizes_show_is_shown_in_part_and_answers_its_ques
     assert decided.level == pytest.approx(1 - 0.05 / 3)
     page = topic_page("claims", decided)
     ((place, line),) = page.terminal_lines
-    assert place == 5 and line.startswith("UDP or TCP? “UDP is the best choice.” Shown in part. ")
+    assert place == (5,) and line.startswith(
+        "UDP or TCP? “UDP is the best choice.” Shown in part. "
+    )
     labels = [SENTENCES.label(entry) for group in item.groups for entry in group.comparisons]
     assert labels == ["512 B", "4096 B", "1024 B"]
     texts, (table,) = parts_of(decided)
