@@ -20,12 +20,10 @@ from wattwire.analysis.answering.confidence import CONFIDENCE
 from wattwire.analysis.best_alternative import Choice, choices
 from wattwire.analysis.carried import too_few
 from wattwire.analysis.dataset import Evidence, all_levels, by_treatment
-from wattwire.analysis.interactions import Change, by_level, changes
 from wattwire.analysis.json_values import finite, interval_values
 from wattwire.analysis.latency import Series
 from wattwire.analysis.responses import question_responses
 from wattwire.analysis.topics import topics
-from wattwire.model import words
 from wattwire.model.derived import FloatArray, column
 
 Result = TypeVar("Result")
@@ -77,9 +75,6 @@ def _other_values(evidence: Evidence, answers: Answers) -> dict[str, Any]:
         "family": answers.family,
         "margin": answers.margin,
         "contrasts": [_contrast(evidence, answers, answer) for answer in answers.items],
-        "changes": [
-            change_entry(evidence, change) for change in changes(by_level(evidence, answers))
-        ],
         "treatments": list(_treatments(evidence, answers)),
         "best_alternatives": [_choice(choice) for choice in choices(evidence, answers)],
         "warm_up": evidence.warm_up,
@@ -115,31 +110,6 @@ def _contrast(evidence: Evidence, answers: Answers, answer: Answer) -> dict[str,
         "outcome": answers.outcome(answer),
         # On the scale of the contrast: a factor above 1, or a difference in the response's unit.
         "noise_floor": math.exp(floor) if is_ratio and floor is not None else floor,
-    }
-
-
-def change_entry(evidence: Evidence, change: Change) -> dict[str, Any]:
-    """Return the entry of a ratio that depends on another factor, with an interval per level."""
-    answer = change.answer
-    return {
-        "question": answer.question,
-        "response": answer.response.column,
-        "factor": answer.factor,
-        "level": answer.level,
-        "baseline": answer.baseline,
-        "other": change.other,
-        "response_title": answer.response.title,
-        "level_title": evidence.title(answer.factor, answer.level),
-        "baseline_title": evidence.title(answer.factor, answer.baseline),
-        "other_title": words.factor_title(change.other),
-        "levels": [
-            {
-                "level": level,
-                "level_title": evidence.title(change.other, level),
-                **interval_values(interval),
-            }
-            for level, interval in change.levels
-        ],
     }
 
 

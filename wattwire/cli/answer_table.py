@@ -6,29 +6,31 @@ Decided answers and large effects come first.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from wattwire.analysis.document import Document
+from wattwire.analysis.topics.interactions.numbers import Change, Interactions
 from wattwire.model import words
 from wattwire.report.tables.short_answers import rows
-from wattwire.report.words.changes import change_sentence
+from wattwire.report.topic_page import Sentences
 
 ROWS_MAX, CHANGES_MAX = 12, 3
+INTERACTIONS = Sentences("interactions")
 
 
-def lines(document: Mapping[str, Any], width: int) -> list[str]:
+def lines(document: Document, width: int) -> list[str]:
     """Return the lines of the table, at most `width` columns wide.
 
     The result is empty for fewer than two answers, because the headline contains a single answer.
     """
-    answer_rows = rows(document)
+    answer_rows = rows(document.values)
     if len(answer_rows) < 2:
         return []
     from rich.console import Console  # noqa: PLC0415 - slow to import
     from rich.table import Table
 
-    level = words.confidence(document["confidence"])
-    family = document["family"]
+    level = words.confidence(document.values["confidence"])
+    family = document.values["family"]
     simultaneous = f", all {family} together" if family > 1 else ""
     table = Table(box=None, pad_edge=False, header_style="", padding=(0, 2, 0, 0))
     for heading in ("response", "", f"estimate [{level} CI{simultaneous}]", ""):
@@ -42,12 +44,12 @@ def lines(document: Mapping[str, Any], width: int) -> list[str]:
     table_lines = [line.rstrip() for line in printed.splitlines()]
     hidden_count = len(answer_rows) - ROWS_MAX
     table_lines += [f"and {hidden_count} more on the page"] if hidden_count > 0 else []
-    return [*table_lines, *_change_lines(document.get("changes", []), width)]
+    return [*table_lines, *_change_lines(document.result(Interactions).changes, width)]
 
 
-def _change_lines(changes: Sequence[Mapping[str, Any]], width: int) -> list[str]:
+def _change_lines(changes: Sequence[Change], width: int) -> list[str]:
     """Return one line per ratio that depends on another factor's level, largest change first."""
-    sentences = [f"Interaction: {change_sentence(change)}" for change in changes[:CHANGES_MAX]]
+    sentences = [f"Interaction: {INTERACTIONS.change(change)}" for change in changes[:CHANGES_MAX]]
     hidden_count = len(changes) - CHANGES_MAX
     sentences += (
         [f"The page has {words.plural(hidden_count, 'more interaction')}."]

@@ -189,7 +189,7 @@ def compare(campaign: Campaign) -> Comparison:
         frame["block"].n_unique() if frame.height else 0,
         answers.family if evidence.usable.height else answers.family_of_all,
         Sentences("rates").delivered(delivered_kind(evidence)),
-        tuple(answer_table.lines(document(evidence, answers).values, WIDTH)),
+        tuple(answer_table.lines(document(evidence, answers), WIDTH)),
         tuple(_notes(evidence)),
     )
 

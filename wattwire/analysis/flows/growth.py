@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from wattwire.analysis.answering.answer_types import Answer, Answers
 from wattwire.analysis.dataset import Evidence
-from wattwire.analysis.interactions import Change, by_level, changes
+from wattwire.analysis.topics.interactions.numbers import Change, by_level, changes
 from wattwire.model.flows import COLUMN, FLOWS, names_in
 
 MEDIAN = "latency_p50_us"

@@ -2,7 +2,12 @@
 
 from typing import Any
 
+from wattwire.analysis.answering.answer_types import Answer
+from wattwire.analysis.document import Document
+from wattwire.analysis.responses import LATENCY_P50
+from wattwire.analysis.topics.interactions.numbers import Change, Interactions, RatioAtLevel
 from wattwire.cli.answer_table import lines, rows
+from wattwire.stats import Interval, NotComputable
 
 
 def contrast(estimate: float | None, outcome: str = "different", **more: Any) -> dict[str, Any]:
@@ -15,6 +20,10 @@ def contrast(estimate: float | None, outcome: str = "different", **more: Any) ->
 
 def document(*contrasts: dict[str, Any]) -> dict[str, Any]:
     return {"contrasts": list(contrasts), "confidence": 0.95, "family": len(contrasts)}
+
+
+def results(values: dict[str, Any], changes: tuple[Change, ...] = ()) -> Document:
+    return Document({"interactions": Interactions(changes=changes)}, values)
 
 
 def test_decided_answers_come_first_and_among_them_the_largest_effect_either_way():
@@ -52,19 +61,22 @@ def test_a_difference_has_its_unit_and_a_ratio_without_an_upper_limit_says_so():
 
 
 def test_one_answer_needs_no_table_and_many_are_cut_with_their_number():
-    assert lines(document(contrast(2.0)), 80) == []
-    told = lines(document(*[contrast(2.0 + at) for at in range(14)]), 80)
+    assert lines(results(document(contrast(2.0))), 80) == []
+    told = lines(results(document(*[contrast(2.0 + at) for at in range(14)])), 80)
     assert told[-1] == "and 2 more on the page"
     assert len(told) == 1 + 12 + 1
     assert all(len(line) <= 80 for line in told)
 
 
 def test_changes_with_another_factor_are_said_below_and_the_rest_counted():
-    ends = [{"level_title": f"{at} B", "estimate": at, "low": 0.9 * at, "high": 1.1 * at}
-            for at in (1.0, 3.0)]  # fmt: skip
-    change = {"level_title": "B", "baseline_title": "A", "response_title": "median latency",
-              "other_title": "payload", "levels": ends}  # fmt: skip
-    told = lines({**document(contrast(2.0), contrast(3.0)), "changes": [change] * 5}, 80)
+    ends = [
+        RatioAtLevel(at, f"{at} B", Interval(at, 0.9 * at, 1.1 * at, 0.95, 5, "t"))
+        for at in (3.0, 1.0)
+    ]
+    pending = NotComputable("not computed")
+    answer = Answer("Q", LATENCY_P50, "language", "b", "a", pending, pending, None, "B", "A")
+    change = Change(answer, "payload_bytes", tuple(ends))
+    told = lines(results(document(contrast(2.0), contrast(3.0)), (change,) * 5), 80)
     sentence = "B / A in median latency depends on payload: 1.00 [0.900, 1.10] at 1.0 B"
     assert " ".join(told).count(sentence) == 3
     assert told[-1] == "The page has 2 more interactions."

@@ -11,7 +11,7 @@ import pytest
 from wattwire import stats
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather
-from wattwire.analysis.interactions import by_level
+from wattwire.analysis.topics.interactions.numbers import by_level
 from wattwire.cli.try_table import compare
 from wattwire.model.stored_study import stored_study
 from wattwire.report.tests.phrase_search import only, phrases_in

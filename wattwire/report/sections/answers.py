@@ -14,8 +14,6 @@ from wattwire.analysis.answering.confidence import CONFIDENCE
 from wattwire.analysis.best_alternative import Choice, choices
 from wattwire.analysis.comparing.common import judges_variants
 from wattwire.analysis.dataset import Evidence, same_level
-from wattwire.analysis.document import change_entry
-from wattwire.analysis.interactions import AtLevel, by_level, changes
 from wattwire.analysis.responses import Response, question_responses
 from wattwire.model import words
 from wattwire.model.questions import Question, factors_without_question
@@ -34,7 +32,6 @@ from wattwire.report.words import (
     unanswered,
 )
 from wattwire.report.words.answers import claim, few_degrees, nothing_to_compare, sentence_of_all
-from wattwire.report.words.changes import change_sentence
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 
 PHRASES = Phrases(
@@ -123,24 +120,12 @@ PHRASES = Phrases(
         ),
         "edited": "{files:listed} edited",
         "limits_changed": "validity limits changed",
-        # Ratios at each level of the other factors.
-        "by_level": "Ratios at each level of the other factors",
-        "by_level_note": (
-            "Exploratory: intervals of at least {confidence:confidence}, the wider the more levels "
-            "there are. If a contrast is the same at all levels of the other factors, two of its "
-            "intervals are disjoint in at most 5 % of campaigns."
-        ),
-        "by_level_unknown": (
-            "The dependence of the ratios on the other factors is unknown: {reason}."
-        ),
     },
 )
 
 QUESTIONS = 30
 """Place of the questions in the section: the question n has the place 30.n."""
 RANK_BLOCKS_MIN = 6
-CHANGES_MAX = 6
-"""Maximum number of interactions with a sentence. The table lists all interactions."""
 OPEN_SENTENCES_MAX = 4
 """With more sentences, a question has them folded, because they repeat the summary of answers."""
 SENTENCES_MAX, LOWEST_LISTED, HIGHEST_LISTED = 8, 3, 2
@@ -215,7 +200,7 @@ def _question(
 
 
 def _tables(evidence: Evidence, answers: Answers, chosen: Sequence[Choice]) -> Iterator[Placed]:
-    """Yield the notes on the rankings, the figure, the tables and the interactions."""
+    """Yield the notes on the rankings, the figure and the tables."""
     for note in best_alternative.notes(evidence, chosen):
         yield (40,), Text(note, "item")
     alternatives = alternatives_table(evidence, chosen)
@@ -229,8 +214,6 @@ def _tables(evidence: Evidence, answers: Answers, chosen: Sequence[Choice]) -> I
         yield (62,), differences.table(evidence, answers)
     for sensitive in sensitivity.parts(evidence, answers):
         yield (70,), sensitive
-    for interaction in _interaction_parts(evidence, by_level(evidence, answers)):
-        yield (80,), interaction
 
 
 def _averaged(evidence: Evidence) -> list[Phrase]:
@@ -245,21 +228,6 @@ def _averaged(evidence: Evidence) -> list[Phrase]:
         )
         for name in averaged
     ]
-
-
-def _interaction_parts(evidence: Evidence, at_levels: Sequence[AtLevel]) -> list[Text | Table]:
-    """Return sentences and tables on answers that depend on the levels of other factors."""
-    sentences = [change_sentence(change_entry(evidence, change)) for change in changes(at_levels)]
-    parts: list[Text | Table] = [Text(text, "warning") for text in sentences[:CHANGES_MAX]]
-    ratios = [row for row in at_levels if not isinstance(row.answer.result, stats.Difference)]
-    shifts = [row for row in at_levels if isinstance(row.answer.result, stats.Difference)]
-    if any(isinstance(row.result, stats.Ratio) for row in ratios):
-        parts.append(_ratios_by_level(evidence, ratios))
-    if any(isinstance(row.result, stats.Difference) for row in shifts):
-        parts.append(differences.by_level(evidence, shifts))
-    if at_levels and not any(isinstance(row.result, NUMBER) for row in at_levels):
-        parts.append(Text(PHRASES("by_level_unknown", reason=str(at_levels[0].result))))
-    return parts
 
 
 def _substituted_baselines(evidence: Evidence, answers: Answers) -> list[Phrase]:
@@ -493,34 +461,6 @@ def _ratio_of(result: Result, is_share: bool) -> Any:
     if isinstance(result, stats.Difference):
         return stats.NotComputable(PHRASES("share" if is_share else "no_logarithm"))
     return result.interval if isinstance(result, stats.Ratio) else result
-
-
-def _ratios_by_level(evidence: Evidence, at_levels: Sequence[AtLevel]) -> Table:
-    rows = []
-    for at_level in at_levels:
-        answer, result = at_level.answer, at_level.result
-        rows.append(
-            {
-                "response": answer.response.title,
-                "contrast": _sides(evidence, answer),
-                "at": evidence.title(at_level.other, at_level.level),
-                "ratio": result.interval if isinstance(result, stats.Ratio) else result,
-                "strata": result.strata if isinstance(result, stats.Ratio) else None,
-            }
-        )
-    return Table(
-        "ratios-by-level",
-        PHRASES("by_level"),
-        [
-            Column("response", "response"),
-            Column("contrast", "contrast"),
-            Column("at", "at"),
-            Column("ratio", "ratio [interval]", "measured"),
-            Column("strata", "combinations", "measured"),
-        ],
-        rows,
-        PHRASES("by_level_note", confidence=CONFIDENCE),
-    )
 
 
 def _head(data: PageData) -> list[HeadLine]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,7 @@ import numpy as np
 from wattwire import stats
 from wattwire.analysis.answering.answer_types import Answer, Answers
 from wattwire.analysis.answering.block_models import usable_fit
-from wattwire.analysis.answering.confidence import CONFIDENCE
 from wattwire.analysis.dataset import Evidence, levels_of, same_level
-from wattwire.analysis.interactions import AtLevel
 from wattwire.analysis.responses import Response
 from wattwire.model import words
 from wattwire.model.derived import column
@@ -52,12 +49,6 @@ PHRASES = Phrases(
         "ranks_of_blocks": "ranks of {blocks:plural block}",
         "ranks_of_samples": "ranks of two samples",
         "means": "means",
-        "by_level": "Does the difference change with the other factors?",
-        "by_level_note": (
-            "Exploratory: intervals of at least {confidence:confidence}, the wider the more levels "
-            "there are. If a contrast is the same at all levels of the other factors, two of its "
-            "intervals are disjoint in at most 5 % of campaigns."
-        ),
     },
 )
 
@@ -152,33 +143,3 @@ def _how(result: stats.Difference) -> Phrase:
     if result.kind == "two samples":
         return PHRASES("ranks_of_samples")
     return PHRASES("means")
-
-
-def by_level(evidence: Evidence, inner: Sequence[AtLevel]) -> Table:
-    """Return the table of differences at each level of the other factors."""
-    rows = [
-        {
-            "response": at_level.answer.response.title,
-            "contrast": f"{evidence.title(at_level.answer.factor, at_level.answer.level)} − "
-            f"{evidence.title(at_level.answer.factor, at_level.answer.baseline)}",
-            "at": evidence.title(at_level.other, at_level.level),
-            "difference": at_level.result.interval
-            if isinstance(at_level.result, stats.Difference)
-            else at_level.result,
-            "unit": at_level.answer.response.unit,
-        }
-        for at_level in inner
-    ]
-    return Table(
-        "differences-by-level",
-        PHRASES("by_level"),
-        [
-            Column("response", "response"),
-            Column("contrast", "contrast"),
-            Column("at", "at"),
-            Column("difference", "difference [interval]", "measured"),
-            Column("unit", "unit"),
-        ],
-        rows,
-        PHRASES("by_level_note", confidence=CONFIDENCE),
-    )

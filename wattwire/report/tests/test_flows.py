@@ -15,8 +15,8 @@ from wattwire.analysis.best_alternative import choices
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.flows.growth import growths
-from wattwire.analysis.interactions import by_level
 from wattwire.analysis.latency import all_series
+from wattwire.analysis.topics.interactions.numbers import by_level
 from wattwire.model.derived import with_derived
 from wattwire.model.stored_study import stored_study
 from wattwire.report import html
@@ -99,9 +99,9 @@ def test_the_growth_is_split_by_the_factor_that_changes_it_most():
     (growth,) = growths(found, answers)
     assert (growth.flow, growth.added) == ("command", ("image",))
     assert growth.change is not None and growth.change.other == "network"
-    for level, interval in growth.change.levels:
-        assert interval.low < GROWTH[level] < interval.high
-        assert interval.estimate == pytest.approx(GROWTH[level], rel=0.02)
+    for at in growth.change.levels:
+        assert at.interval.low < GROWTH[at.level] < at.interval.high
+        assert at.interval.estimate == pytest.approx(GROWTH[at.level], rel=0.02)
     # The factor that the question names first changes the growth less than the network.
     by_rmw = {**DOCUMENT, "question": [{**DOCUMENT["question"][0], "factors": [
         "flows", "settings.rmw", "network"]}]}  # fmt: skip

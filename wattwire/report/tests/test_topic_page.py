@@ -98,6 +98,18 @@ def test_a_page_without_a_title_has_no_section_and_its_parts_join_another(monkey
     assert [text.words for text in section.parts] == ["First.", "Guest.", "Last."]
 
 
+def test_a_place_with_more_numbers_is_after_the_same_place_with_fewer(monkeypatch):
+    page = """<h2>T</h2><p data-place="30.10">Ten.</p><p data-place="30.2">Two.</p>
+        <p data-place="31">End.</p>"""
+    guest = page_of(monkeypatch, """<p data-place="30.2.10">Guest of two.</p><p>Guest.</p>""")
+    assert [place for place, _ in guest.parts] == [(30, 2, 10), (0,)]
+    section = page_of(monkeypatch, page).section(guest.parts)
+    assert section is not None
+    assert [text.words for text in section.parts] == [
+        "Guest.", "Two.", "Guest of two.", "Ten.", "End.",
+    ]  # fmt: skip
+
+
 def test_a_fold_has_a_table_with_a_column_per_varied_factor_and_cells_of_named_fields(monkeypatch):
     page = page_of(
         monkeypatch,

@@ -16,8 +16,8 @@ from wattwire.analysis.answering.confidence import CONFIDENCE, has_few_degrees
 from wattwire.analysis.best_alternative import choices
 from wattwire.analysis.comparing.common import judges_variants
 from wattwire.analysis.dataset import Evidence, by_treatment
-from wattwire.analysis.interactions import by_level, changes, partly_answered
 from wattwire.analysis.responses import question_responses
+from wattwire.analysis.topics.interactions.numbers import by_level, changes, partly_answered
 from wattwire.analysis.topics.loss.numbers import failed_calls, never_sent
 from wattwire.model import words
 from wattwire.model.derived import column
@@ -540,17 +540,17 @@ def _dependences(evidence: Evidence, answers: Answers, answer: Answer) -> list[P
     texts = []
     power = -1 if _is_below_one(answer) else 1  # as in the sentence on the answer
     for change in changes(by_level(evidence, answers, [answer])):
-        ratios = [(level, interval.estimate**power) for level, interval in change.levels]
+        ratios = [(at.title, at.interval.estimate**power) for at in change.levels]
         ends = sorted(ratios, key=lambda pair: pair[1])
         (lowest_level, lowest), (highest_level, highest) = ends[0], ends[-1]
         texts.append(
             PHRASES(
                 "depends",
-                other=words.factor_title(change.other),
+                other=change.other_title,
                 lowest=lowest,
-                lowest_level=evidence.title(change.other, lowest_level),
+                lowest_level=lowest_level,
                 highest=highest,
-                highest_level=evidence.title(change.other, highest_level),
+                highest_level=highest_level,
             )
         )
     return texts

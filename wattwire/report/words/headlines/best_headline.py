@@ -165,7 +165,7 @@ def growth(evidence: Evidence, answers: Answers) -> Phrase:
     """Return the growth of each flow's median latency; "" for a study that asks for none."""
     texts = []
     for item in growths(evidence, answers):
-        ratios, response = _growth_ratios(evidence, answers, item), item.answer.response.title
+        ratios, response = _growth_ratios(answers, item), item.answer.response.title
         texts.append(
             PHRASES("growth", added=item.added, response=response, ratios=ratios)
             if ratios
@@ -179,17 +179,13 @@ def growth(evidence: Evidence, answers: Answers) -> Phrase:
     return joined(texts, "; ")
 
 
-def _growth_ratios(evidence: Evidence, answers: Answers, item: Growth) -> list[Phrase]:
+def _growth_ratios(answers: Answers, item: Growth) -> list[Phrase]:
     """Return the ratios at the levels that change the growth, or the decided ratio over them."""
-    of_change = [interval for _, interval in item.change.levels] if item.change else []
-    if any(has_few_degrees(interval.degrees) for interval in of_change):
+    of_change = item.change.levels if item.change else ()
+    if any(has_few_degrees(at.interval.degrees) for at in of_change):
         return []
     if item.change is not None:
-        other = item.change.other
-        at_levels = [
-            PHRASES("growth_at", interval=interval, level=evidence.title(other, level))
-            for level, interval in item.change.levels
-        ]
+        at_levels = [PHRASES("growth_at", interval=at.interval, level=at.title) for at in of_change]
         return [PHRASES("growth_exploratory", ratios=at_levels, confidence=CONFIDENCE)]
     if not isinstance(item.answer.result, stats.Ratio):
         return []

@@ -12,16 +12,24 @@ from wattwire import stats
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.document import document
-from wattwire.analysis.interactions import AtLevel, by_level, changes
+from wattwire.analysis.topics.interactions.numbers import (
+    AtLevel,
+    Interactions,
+    by_level,
+    changes,
+    interactions,
+)
 from wattwire.cli.answer_table import lines
-from wattwire.report.sections.answers import section
+from wattwire.report.parts import Table, Text
 from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.tests.synthetic import FAST, Shape, put_row, row_of, write_campaign
+from wattwire.report.topic_page import Sentences, topic_page
 from wattwire.report.words.answers import headline
 from wattwire.store import Campaign
 
 QUESTION = {"id": "Q", "factors": ["language", "clients"], "responses": ["cpu_us_per_message"]}
 PLANTED = 3.0
+SENTENCES = Sentences("interactions")
 
 
 def campaign(folder: Path, factor: float) -> Evidence:
@@ -44,12 +52,22 @@ def multiplied(folder: Path, shape: Shape, factor: float) -> Evidence:
 
 def test_every_factor_of_a_question_stands_at_each_level_of_the_others(tmp_path: Path) -> None:
     evidence = campaign(tmp_path / "c", 1.0)
-    rows = by_level(evidence, answer_all(evidence))
-    assert [(row.answer.factor, row.other, row.level) for row in rows] == [
+    result = interactions(evidence, answer_all(evidence))
+    assert [(row.answer.factor, row.other, row.level) for row in result.at_levels] == [
         ("language", "clients", 1), ("language", "clients", 2),
         ("clients", "language", FAST), ("clients", "language", "python"),
     ]  # fmt: skip
-    assert changes(rows) == []
+    assert result.ratios == result.at_levels
+    assert (result.changes, result.differences, result.reason) == ((), (), "")
+    ((_, table),) = topic_page("interactions", result).parts
+    assert isinstance(table, Table) and table.id == "ratios-by-level"
+    assert [(row["contrast"], row["at"]) for row in table.rows] == [
+        ("Swift / Python", "1 client"), ("Swift / Python", "2 clients"),
+        ("2 clients / 1 client", "Swift"), ("2 clients / 1 client", "Python"),
+    ]  # fmt: skip
+    first = result.at_levels[0]
+    assert isinstance(first.result, stats.Ratio)
+    assert (table.rows[0]["ratio"], table.rows[0]["strata"]) == (first.ratio, first.result.strata)
 
 
 def test_a_planted_change_is_named_on_the_page_in_the_terminal_and_the_document(
@@ -57,20 +75,27 @@ def test_a_planted_change_is_named_on_the_page_in_the_terminal_and_the_document(
 ) -> None:
     evidence = campaign(tmp_path / "c", PLANTED)
     answers = answer_all(evidence)
-    found = changes(by_level(evidence, answers))
-    assert {(one.answer.factor, one.other) for one in found} == {
+    numbers = document(evidence, answers)
+    found = numbers.result(Interactions)
+    assert {(one.answer.factor, one.other) for one in found.changes} == {
         ("language", "clients"), ("clients", "language"),
     }  # fmt: skip
-    of_language = next(one for one in found if one.answer.factor == "language")
-    alone, two = (interval.estimate for _, interval in of_language.levels)
+    of_language = next(one for one in found.changes if one.answer.factor == "language")
+    assert [at.title for at in of_language.levels] == ["1 client", "2 clients"]
+    alone, two = (at.interval.estimate for at in of_language.levels)
     assert two / alone == pytest.approx(PLANTED, rel=0.15)
-    numbers = document(evidence, answers).values
-    assert [one["other"] for one in numbers["changes"]] == [one.other for one in found]
-    sentences = phrases_in(section(evidence, answers), "changes.depends")
-    of_clients = next(one for one in sentences if one.values["other"] == "clients")
-    assert (of_clients.values["level"], of_clients.values["baseline"]) == ("Swift", "Python")
-    assert of_clients.values["highest"].estimate == pytest.approx(two)
-    assert any(of_clients[:40] in line for line in lines(numbers, 80))
+    assert (of_language.highest, of_language.between) == (of_language.levels[1], 0)
+    assert [one["other"] for one in numbers.values["changes"]] == [
+        one.other for one in found.changes
+    ]
+    texts = [part for _, part in topic_page("interactions", found).parts if isinstance(part, Text)]
+    assert [(text.key, text.value) for text in texts] == [
+        ("interactions.other", one.other) for one in found.changes
+    ]
+    sentence = SENTENCES.change(of_language)
+    assert sentence.startswith("Swift / Python in CPU time per message depends on clients: ")
+    assert sentence.endswith(" at 2 clients. Exploratory.")
+    assert any(sentence[:40] in line for line in lines(numbers, 80))
     assert only(headline(evidence, answers), "answer.depends").values["other"] == "clients"
 
 
