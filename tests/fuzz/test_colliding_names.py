@@ -79,7 +79,7 @@ def evidence_of(file: Path, request: table.TableRequest) -> Evidence:
 
 def contrasts(evidence: Evidence) -> list[dict[str, Any]]:
     answers = answer_all(evidence)
-    entries: list[dict[str, Any]] = document(evidence, answers)["contrasts"]
+    entries: list[dict[str, Any]] = document(evidence, answers).values["contrasts"]
     return entries
 
 

@@ -81,7 +81,7 @@ def drawn(seed: int) -> tuple[dict[str, str], dict[Any, str]]:
 def estimates(folder: Path) -> list[tuple[str, float | None]]:
     """Return the response and the estimate of each answer, in the order of the questions."""
     evidence = gather(Campaign(folder))
-    entries = document(evidence, answer_all(evidence))["contrasts"]
+    entries = document(evidence, answer_all(evidence)).values["contrasts"]
     return [(entry["response"], entry.get("estimate")) for entry in entries]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,7 +17,6 @@ import polars as pl
 from wattwire import stats
 from wattwire.analysis.answering.answer_types import Answer, Answers
 from wattwire.analysis.answering.confidence import CONFIDENCE
-from wattwire.analysis.best_alternative import Choice, choices
 from wattwire.analysis.carried import too_few
 from wattwire.analysis.dataset import Evidence, all_levels, by_treatment
 from wattwire.analysis.json_values import finite, interval_values
@@ -76,7 +75,6 @@ def _other_values(evidence: Evidence, answers: Answers) -> dict[str, Any]:
         "margin": answers.margin,
         "contrasts": [_contrast(evidence, answers, answer) for answer in answers.items],
         "treatments": list(_treatments(evidence, answers)),
-        "best_alternatives": [_choice(choice) for choice in choices(evidence, answers)],
         "warm_up": evidence.warm_up,
     }
 
@@ -149,41 +147,3 @@ def _geometric_mean(values: FloatArray) -> float | None:
     if not known.size or (known <= 0).any():
         return None
     return finite(float(np.exp(np.mean(np.log(known)))))
-
-
-def _choice(choice: Choice) -> dict[str, Any]:
-    """Return the study's alternatives in one response, in ascending order.
-
-    `group` is lowest, equal (within the margin), open (may be the lowest) or higher.
-    """
-    return {
-        "response": choice.response.column,
-        "unit": choice.response.unit,
-        "reason": choice.why_not,
-        "alternatives": [
-            {
-                "title": placed.title,
-                "levels": list(placed.levels),
-                "geometric_mean": finite(placed.typical),
-                "over_lowest": finite(placed.over_lowest),
-                "over_lowest_max": finite(placed.at_most),
-                "group": placed.group,
-            }
-            for placed in choice.placed
-        ],
-        "excluded": dict(choice.without),
-        "reversals": [
-            {
-                "factor": reversal.factor,
-                "level": reversal.level,
-                "title": reversal.title,
-                "ratio": reversal.ratio,
-            }
-            for reversal in choice.reversals
-        ],
-        "exchanges": [
-            {"factor": factor, **asdict(exchange)}
-            for factor, exchanges in choice.exchanges.items()
-            for exchange in exchanges
-        ],
-    }

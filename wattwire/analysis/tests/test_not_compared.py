@@ -13,18 +13,16 @@ import polars as pl
 import pytest
 
 from wattwire import stats
-from wattwire.analysis import best_alternative as lowest
 from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.answering.block_models import block_table, usable_fit
 from wattwire.analysis.carry_over import carry_over
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.responses import resolve
+from wattwire.analysis.topics.ranking.numbers import ranking
 from wattwire.report.sections import answers as answered
-from wattwire.report.tables import best_alternative as best_alternative_table
 from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, put_row, row_of, write_campaign
-from wattwire.report.words import best_alternative as lowest_told
 from wattwire.report.words import unanswered
 from wattwire.report.words.answers import headline
 from wattwire.store import Campaign
@@ -135,19 +133,16 @@ def test_alternatives_without_a_bound_stand_last_and_the_others_are_ranked(tmp_p
     made = campaign(tmp_path / "c", answers={"best_of": ["language", "clients"], "margin": 0.05})
     folder, _ = changed(made, DEAD, 4, **LOST)
     evidence, answers = answers_of(folder)
-    text = unanswered.headline(evidence, answers)
-    assert only(text, "best_headline.headline").values["alternatives"] == 5
-    leaders = phrases_in(text, "best_headline.leader") + phrases_in(
-        text, "best_headline.same_leader"
-    )
-    assert "median latency" in {leader.values["response"] for leader in leaders}
-    ranked = best_alternative_table.table(evidence, lowest.choices(evidence, answers))
-    assert ranked is not None
-    last = ranked.rows[-2:]
-    assert {row["alternative"] for row in last} == {"Python 4 clients"}
-    assert any("no finite median latency in 4 of 4 runs" in row["group"] for row in last)
-    rest = ranked.rows[:-2]
-    assert len(rest) == 10 and all(row["alternative"] != "Python 4 clients" for row in rest)
+    result = ranking(evidence, answers)
+    assert result.headline is not None and result.headline.alternatives == 5
+    ranked = [clause.choice for clause in result.headline.clauses if clause.choice]
+    assert "median latency" in {choice.response.title for choice in ranked}
+    assert ", of 5 alternatives, " in unanswered.headline(evidence, answers)
+    last = result.rows[-2:]
+    assert {row.alternative for row in last} == {"Python 4 clients"}
+    assert any("no finite median latency in 4 of 4 runs" in row.reason for row in last)
+    rest = result.rows[:-2]
+    assert len(rest) == 10 and all(row.alternative != "Python 4 clients" for row in rest)
 
 
 @pytest.mark.parametrize("column", ["failed", "lost"])
@@ -162,17 +157,16 @@ def test_a_server_that_fails_its_calls_is_not_the_cheapest(tmp_path: Path, colum
         "Swift 1 client: no CPU time per message to compare in 4 of 4 runs, because 83 % of the "
         "calls failed or were lost"
     ) in told
-    choice = next(
-        one
-        for one in lowest.choices(evidence, answers)
-        if one.response.column == "cpu_us_per_message"
+    (question,) = ranking(evidence, answers).questions
+    ranked = next(
+        one for one in question.responses if one.choice.response.column == "cpu_us_per_message"
     )
+    choice = ranked.choice
     assert len(choice.placed) == 5 and list(choice.without) == ["Swift 1 client"]
-    sentences = lowest_told.sentences(evidence, evidence.study.questions[0], [choice])
-    assert only(sentences, "best.lowest").values["title"] in ("Swift 2 clients", "Swift 4 clients")
-    wins = [one.values for one in phrases_in(sentences, "best.win")]
+    assert choice.leader in ("Swift 2 clients", "Swift 4 clients")
     # The alternative is compared at two of three numbers of clients.
-    assert {"level": "Swift", "levels": 2} in wins
+    winners = [winner for wins in ranked.wins for winner in wins.winners]
+    assert ("Swift", 2) in [(winner.title, winner.levels) for winner in winners]
 
 
 def test_a_few_failed_calls_leave_costs_and_latency_compared(tmp_path: Path) -> None:
@@ -247,9 +241,9 @@ def test_a_minority_of_saturated_runs_is_in_no_mean_of_a_ranking_and_in_no_test_
     high = {"outcome": "saturated", "latency_p50_us": 1e9, "cpu_us_per_message": 1e9}
     changed(folder, {"language": FAST, "clients": 4}, 1, **high)
     evidence, answers = answers_of(folder)
-    for choice in lowest.choices(evidence, answers):
+    for choice in ranking(evidence, answers).choices:
         assert max(placed.typical for placed in choice.placed) < 1e5
-        assert choice.saturated == {}
+        assert choice.saturated == ()
     previous = carry_over(evidence).previous
     assert isinstance(previous, stats.Effect)
     assert previous.error_degrees == clean.previous.error_degrees - 1

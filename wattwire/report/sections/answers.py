@@ -11,7 +11,6 @@ from wattwire import stats
 from wattwire.analysis.answering.answer_types import NUMBER, Answer, Answers, Result
 from wattwire.analysis.answering.baselines import baseline_of, planned_baseline
 from wattwire.analysis.answering.confidence import CONFIDENCE
-from wattwire.analysis.best_alternative import Choice, choices
 from wattwire.analysis.comparing.common import judges_variants
 from wattwire.analysis.dataset import Evidence, same_level
 from wattwire.analysis.responses import Response, question_responses
@@ -22,15 +21,8 @@ from wattwire.report import figures
 from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart
 from wattwire.report.parts import Column, Figure, Fold, Section, Table, Text
 from wattwire.report.tables import differences, sensitivity, short_answers
-from wattwire.report.tables.best_alternative import table as alternatives_table
 from wattwire.report.topic_page import Place, Placed
-from wattwire.report.words import (
-    best_alternative,
-    correlation,
-    missing_values,
-    not_compared,
-    unanswered,
-)
+from wattwire.report.words import correlation, missing_values, not_compared, unanswered
 from wattwire.report.words.answers import claim, few_degrees, nothing_to_compare, sentence_of_all
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 
@@ -152,10 +144,9 @@ def section(
         parts.append(((5,), Text(reason or nothing_to_compare(evidence))))
     else:
         parts += [*_cautions(evidence, answers), *joining]
-        chosen = choices(evidence, answers)
         for number, question in enumerate(evidence.study.questions, 1):
-            parts += _question(evidence, answers, question, chosen, (QUESTIONS, number))
-        parts += _tables(evidence, answers, chosen)
+            parts += _question(evidence, answers, question, (QUESTIONS, number))
+        parts += _tables(evidence, answers)
     parts.sort(key=itemgetter(0))
     return Section("answers", PHRASES("title"), [placed for _, placed in parts])
 
@@ -182,14 +173,11 @@ def _question(
     evidence: Evidence,
     answers: Answers,
     question: Question,
-    chosen: Sequence[Choice],
     place: Place,
 ) -> Iterator[Placed]:
     """Yield the title of a question at `place`, and its answers after it."""
     question_answers = [answer for answer in answers.items if answer.question == question.id]
     yield place, Text(PHRASES("question", id=question.id, text=question.text), "question")
-    for ranking in best_alternative.sentences(evidence, question, chosen):
-        yield (*place, 10), ranking
     if judges_variants(evidence) and FACTOR in question.factors:
         yield (*place, 20), Text(PHRASES("variants_only"))
     elif question_answers or not question.beside:
@@ -199,13 +187,8 @@ def _question(
         yield (*place, 30), correlated
 
 
-def _tables(evidence: Evidence, answers: Answers, chosen: Sequence[Choice]) -> Iterator[Placed]:
-    """Yield the notes on the rankings, the figure and the tables."""
-    for note in best_alternative.notes(evidence, chosen):
-        yield (40,), Text(note, "item")
-    alternatives = alternatives_table(evidence, chosen)
-    if alternatives:
-        yield (42,), alternatives
+def _tables(evidence: Evidence, answers: Answers) -> Iterator[Placed]:
+    """Yield the figure and the tables."""
     computed = answers.computed()
     if computed:
         yield (50,), _ratio_figure(evidence, computed, answers)

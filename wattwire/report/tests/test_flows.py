@@ -11,12 +11,12 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
-from wattwire.analysis.best_alternative import choices
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.flows.growth import growths
 from wattwire.analysis.latency import all_series
 from wattwire.analysis.topics.interactions.numbers import by_level
+from wattwire.analysis.topics.ranking.order import choices
 from wattwire.model.derived import with_derived
 from wattwire.model.stored_study import stored_study
 from wattwire.report import html
@@ -25,7 +25,7 @@ from wattwire.report.sections import flows, latency
 from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.tests.synthetic import Shape, write_campaign
 from wattwire.report.words.answers import headline
-from wattwire.report.words.headlines import best_headline, flow_headline
+from wattwire.report.words.headlines import flow_headline, growth_clause
 from wattwire.report.words.phrases import Phrase, joined
 from wattwire.store import Campaign
 
@@ -113,12 +113,12 @@ def test_the_growth_is_split_by_the_factor_that_changes_it_most():
 def test_the_first_sentence_ends_with_the_growth():
     found = evidence()
     answers = answer_all(found)
-    growth = best_headline.growth(found, answers)
+    growth = growth_clause.growth(found, answers)
     assert growth.startswith("with image also sent, the median latency of command changed by ")
-    assert [phrase.values["level"] for phrase in phrases_in(growth, "best_headline.growth_at")] == [
+    assert [phrase.values["level"] for phrase in phrases_in(growth, "growth.at")] == [
         "native", "wifi",
     ]  # fmt: skip
-    assert only(growth, "best_headline.growth_exploratory")
+    assert only(growth, "growth.exploratory")
     sentence = flow_headline.sentence(found, choices(found, answers), growth)
     assert only(sentence, "flow_headline.growth").values["growth"] == growth
     # No mean over a fast and a slow network.
@@ -156,16 +156,16 @@ def test_a_growth_is_the_answer_of_the_table_or_not_detected():
     found = with_growth({"native": 2.0, "wifi": 2.0})
     answers = answer_all(found)
     answer = next(item for item in answers.items if item.factor == "flows")
-    ratio = only(best_headline.growth(found, answers), "best_headline.growth_ratio").values
+    ratio = only(growth_clause.growth(found, answers), "growth.ratio").values
     assert ratio["interval"] == answer.interval and ratio["family"] == "simultaneous "
     found = with_growth({"native": 1.02, "wifi": 1.02}, scatter=0.8)
     answers = answer_all(found)
-    text = best_headline.growth(found, answers)
+    text = growth_clause.growth(found, answers)
     assert [answers.outcome(item) for item in answers.items if item.factor == "flows"] == [
         "undecided"
     ]
-    assert only(text, "best_headline.no_growth").values["outcome"] == "no difference detected"
-    assert phrases_in(text, "best_headline.growth_ratio") == []
+    assert only(text, "growth.no_growth").values["outcome"] == "no difference detected"
+    assert phrases_in(text, "growth.ratio") == []
 
 
 def test_each_condition_has_its_own_best_alternative():

@@ -10,9 +10,9 @@ import pytest
 
 from wattwire import stats
 from wattwire.analysis.answering.baselines import baseline_of, planned_baseline
-from wattwire.analysis.best_alternative import choices
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
+from wattwire.analysis.topics.ranking.numbers import ranking
 from wattwire.model.words import level_title
 from wattwire.report.sections.answers import _averaged
 from wattwire.report.sections.design import section as asked_section
@@ -27,12 +27,13 @@ from wattwire.report.tests.synthetic import (
     saturate,
     write_campaign,
 )
-from wattwire.report.words import best_alternative, unanswered
+from wattwire.report.topic_page import Sentences
+from wattwire.report.words import unanswered
 from wattwire.report.words.answers import headline, sentence
-from wattwire.report.words.headlines import best_headline
 from wattwire.store import Campaign
 
 TOPICS = ("topic",)
+RANKING = Sentences("ranking")
 
 
 def evidence_of(folder, shape=None, exclude_runs_of=None, study=None):
@@ -256,29 +257,26 @@ def test_the_means_of_a_large_ratio_are_those_of_the_common_treatments(tmp_path)
 
 def test_a_mean_over_several_treatments_is_named_as_such(tmp_path):
     evidence = large_ratios(tmp_path / "c")
-    choices_of_all = choices(evidence, answer_all(evidence))
-    assert {at.title: at.treatments for at in choices_of_all[0].placed} == {
+    result = ranking(evidence, answer_all(evidence))
+    assert {at.title: at.treatments for at in result.choices[0].placed} == {
         "base": 3,
         "slow": 3,
         "slowest": 1,
     }
-    headline = best_headline.headline(evidence, choices_of_all)
-    assert only(headline, "best_headline.mean_value").values["treatments"] == 3
-    (question,) = evidence.study.questions
-    sentences = best_alternative.sentences(evidence, question, choices_of_all)
-    assert only(sentences, "best.mean_of_treatments").values["treatments"] == 3
+    assert result.headline is not None
+    assert "µs on average over 3 treatments" in RANKING.headline(result.headline)
+    ((ranked,),) = (question.responses for question in result.questions)
+    assert "(geometric mean over 3 treatments)" in RANKING.sentence(ranked)
 
 
 def test_the_largest_ratio_to_the_lowest_is_that_of_the_farthest_alternative(tmp_path):
     evidence = large_ratios(tmp_path / "c")
-    (choice,) = choices(evidence, answer_all(evidence))
+    (choice,) = ranking(evidence, answer_all(evidence)).choices
     (placed, *others) = [replace(at, group="higher") for at in choice.placed]
     nearest, farthest = sorted(others, key=lambda at: at.over_lowest)
     swapped = replace(choice, placed=(replace(placed, group="lowest"), farthest, nearest))
-    (question,) = evidence.study.questions
-    sentence = only(best_alternative.sentences(evidence, question, [swapped]), "best.some_higher")
-    assert sentence.values["farthest_ratio"] == pytest.approx(1000, rel=0.05)
-    assert sentence.values["farthest"] == "slowest" and sentence.values["nearest"] == "slow"
+    assert swapped.farthest.over_lowest == pytest.approx(1000, rel=0.05)
+    assert (swapped.farthest.title, swapped.nearest.title) == ("slowest", "slow")
 
 
 def test_an_empty_level_has_a_name():

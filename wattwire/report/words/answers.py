@@ -13,12 +13,12 @@ from scipy import special
 from wattwire import stats
 from wattwire.analysis.answering.answer_types import NUMBER, Answer, Answers
 from wattwire.analysis.answering.confidence import CONFIDENCE, has_few_degrees
-from wattwire.analysis.best_alternative import choices
 from wattwire.analysis.comparing.common import judges_variants
 from wattwire.analysis.dataset import Evidence, by_treatment
 from wattwire.analysis.responses import question_responses
 from wattwire.analysis.topics.interactions.numbers import by_level, changes, partly_answered
 from wattwire.analysis.topics.loss.numbers import failed_calls, never_sent
+from wattwire.analysis.topics.ranking.numbers import ranking
 from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.model.flows import COLUMN
@@ -32,7 +32,7 @@ from wattwire.report.words.headline import (
     other_levels,
     winner_sentence,
 )
-from wattwire.report.words.headlines import best_headline, flow_headline, single_treatment
+from wattwire.report.words.headlines import flow_headline, growth_clause, single_treatment
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 
 PHRASES = Phrases(
@@ -145,7 +145,7 @@ PHRASES = Phrases(
     },
 )
 
-LOSS = Sentences("loss")
+LOSS, RANKING = Sentences("loss"), Sentences("ranking")
 UNDECIDED = ("within noise", "undecided")
 """Outcomes without a decision, in their order in the headline."""
 LEVELS_NAMED = 3
@@ -445,12 +445,12 @@ def first_sentence(evidence: Evidence, answers: Answers) -> Phrase:
     texts = [PHRASES("incomplete", tried=runs - untried, runs=runs)] if untried else []
     if judges_variants(evidence):
         return joined([*texts, comparing.verdict(evidence)])
-    growth = best_headline.growth(evidence, answers)
-    chosen = choices(evidence, answers)
+    ranked = ranking(evidence, answers)
     if evidence.study.flows:
-        best = flow_headline.sentence(evidence, chosen, growth)
+        growth = growth_clause.growth(evidence, answers)
+        best: str = flow_headline.sentence(evidence, ranked.choices, growth)
     else:
-        best = best_headline.headline(evidence, chosen, growth)
+        best = RANKING.headline(ranked.headline) if ranked.headline else ""
     if best:
         return joined([*texts, best])
     numbers = [*answers.computed(), *answers.differences()]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wattwire.analysis import best_alternative, paper_walks
+from wattwire.analysis import paper_walks
 from wattwire.analysis.answering.block_models import usable_fit
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather, levels_of
@@ -22,6 +22,7 @@ from wattwire.analysis.topics.emulated_devices.numbers import (
     RoundTrips,
     emulated_devices,
 )
+from wattwire.analysis.topics.ranking.order import choices
 from wattwire.model.derived import column
 from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, write_campaign
@@ -64,7 +65,7 @@ def test_answers_rankings_and_tests_lack_emulated_devices_and_say_why(tmp_path):
     for item in of_language:
         if not item.response.energy:
             assert "Swift: the device is emulated" in str(item.result)
-    for choice in best_alternative.choices(evidence, answers):
+    for choice in choices(evidence, answers):
         assert not choice.placed
         assert list(choice.without) == ["Swift"]
     walks, _ = paper_walks.walks_of(evidence)

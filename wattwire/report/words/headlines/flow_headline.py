@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from wattwire.analysis import not_compared
-from wattwire.analysis.best_alternative import Choice, factors_of
 from wattwire.analysis.dataset import Evidence, by_treatment
 from wattwire.analysis.flows.results import FlowResult, results
+from wattwire.analysis.topics.ranking.choice import Choice
+from wattwire.analysis.topics.ranking.order import factors_of
 from wattwire.model.derived import column
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 

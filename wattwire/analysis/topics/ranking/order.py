@@ -1,4 +1,4 @@
-"""Rank several alternatives in each response: the best, and those equivalent to it.
+"""Order several alternatives in each response: the best, and those equivalent to it.
 
 The study's `answers.best_of` names factors; each combination of their levels is an alternative. The
 page's first sentence names the best alternative and its equivalents, instead of many ratios. The
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,81 +24,22 @@ from wattwire.analysis.answering.confidence import interval_confidence
 from wattwire.analysis.carried import saturated
 from wattwire.analysis.dataset import Evidence, by_treatment, levels_of
 from wattwire.analysis.responses import Response, measured, resolve
-from wattwire.model.derived import column
+from wattwire.analysis.topics.ranking.choice import (
+    EQUAL,
+    HIGHER,
+    LOWEST,
+    OPEN,
+    Choice,
+    Exchange,
+    Placed,
+    Reversal,
+    Saturated,
+)
 
 NO_DIRECTION = (
     "whether a higher or a lower value is better is unknown; import again with --higher-is-better "
     "or --lower-is-better"
 )
-
-
-@dataclass(frozen=True)
-class Placed:
-    """One alternative of a response. `group` is "lowest", "equal", "open" or "higher".
-
-    `over_lowest` and `at_most` are at least 1. Where more is better, they are ratios of the highest
-    to this alternative, and the groups have the same sense. `typical` is the geometric mean over
-    the runs of this number of `treatments`.
-    """
-
-    title: str
-    levels: tuple[Any, ...]
-    typical: float
-    over_lowest: float
-    at_most: float
-    group: str
-    treatments: int
-
-
-@dataclass(frozen=True)
-class Reversal:
-    """Level of another factor at which the best alternative is significantly worse than `title`.
-
-    `ratio` is at least 1, and is that of the best alternative over all levels to `title`.
-    """
-
-    factor: str
-    level: Any
-    title: str
-    ratio: float
-
-
-@dataclass(frozen=True)
-class Exchange:
-    """Two alternatives whose order differs significantly between two levels of another factor.
-
-    At `level`, the value of `second` is `ratio` times as bad as that of `first`. At `other_level`,
-    the value of `first` is `other_ratio` times as bad as that of `second`. Both are at least 1.
-    """
-
-    first: str
-    second: str
-    level: Any
-    ratio: float
-    other_level: Any
-    other_ratio: float
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The alternatives of a response, best first, or the reason why they are not ranked."""
-
-    response: Response
-    placed: tuple[Placed, ...]
-    why_not: str = ""
-    without: Mapping[str, str] = field(default_factory=dict)
-    """Alternative without a rank → reason; one of its runs has no value."""
-    reversals: tuple[Reversal, ...] = ()
-    exchanges: Mapping[str, tuple[Exchange, ...]] = field(default_factory=dict)
-    """Other factor of a question → pairs that change places between its levels, largest first."""
-    saturated: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """Ranked alternative → its saturated runs and all its runs."""
-    degrees: int | None = None
-    """Degrees of freedom of the error of the ranking."""
-
-    def titles(self, group: str) -> list[str]:
-        """Return the names of the alternatives of one group, best first."""
-        return [alternative.title for alternative in self.placed if alternative.group == group]
 
 
 def factors_of(evidence: Evidence) -> tuple[str, ...]:
@@ -154,45 +95,61 @@ def _choice(
     if not (isinstance(ranking, stats.Ranking) and isinstance(fit, stats.Fit)):
         return Choice(response, (), str(ranking), without)
     noise = math.exp(answers.noise.get(response.column, 0.0))
-    typical = _geometric_means(evidence, frame, ranking.factors, response)
-    treatments = _treatment_counts(evidence, frame, ranking.factors)
     # A factor with a single remaining level is not in the model, but its level is part of the name.
     single_levels = {name: levels_of(frame, name)[0] for name in factors} if excluded_levels else {}
-    placed = []
-    for rank, alternative in enumerate(ranking.alternatives):
-        is_equal = answers.margin is not None and alternative.at_most <= 1 + answers.margin
-        is_higher = not alternative.may_be_lowest and alternative.over_lowest > noise
-        group = (
-            "lowest" if rank == 0 else "equal" if is_equal else "higher" if is_higher else "open"
-        )
-        at_levels = {**single_levels, **dict(zip(ranking.factors, alternative.levels, strict=True))}
-        title = _title(evidence, at_levels)
-        level_words = tuple(map(evidence.word, ranking.factors, alternative.levels))
-        placed.append(
-            Placed(
-                title,
-                alternative.levels,
-                typical.get(level_words, math.nan),
-                alternative.over_lowest,
-                alternative.at_most,
-                group,
-                treatments[level_words],
-            )
-        )
+    placed = list(_placed(evidence, answers.margin, frame, response, ranking, single_levels, noise))
     reversals = [
-        Reversal(name, at_level, _title(evidence, {**single_levels, **levels}), ratio)
+        Reversal(
+            name,
+            at_level,
+            _title(evidence, {**single_levels, **levels}),
+            ratio,
+            evidence.title(name, at_level),
+        )
         for name, at_level, levels, ratio in _lower_at_levels(fit, ranking)
         if ratio > noise
     ]
+    titles = [at.title for at in placed]
     return Choice(
         response, tuple(placed), without=without, reversals=tuple(reversals),
         exchanges={
-            name: tuple(_exchanges(fit, ranking, [at.title for at in placed], name, noise))
+            name: tuple(_exchanges(evidence, fit, ranking, titles, name, noise))
             for name in _other_factors(evidence, factors, response)
             if name in fit.factors and fit.kind == "treatments"
         },
         saturated=_saturated(evidence, frame, factors, response), degrees=ranking.degrees,
     )  # fmt: skip
+
+
+def _placed(
+    evidence: Evidence,
+    margin: float | None,
+    frame: pl.DataFrame,
+    response: Response,
+    ranking: stats.Ranking,
+    single_levels: Mapping[str, Any],
+    noise: float,
+) -> Iterator[Placed]:
+    """Yield the alternatives of a ranking, best first, with their means over the runs of `frame`.
+
+    Ratios up to `noise` are not significant.
+    """
+    typical = _geometric_means(evidence, frame, ranking.factors, response)
+    treatments = _treatment_counts(evidence, frame, ranking.factors)
+    for rank, alternative in enumerate(ranking.alternatives):
+        is_equal = margin is not None and alternative.at_most <= 1 + margin
+        is_higher = not alternative.may_be_lowest and alternative.over_lowest > noise
+        at_levels = {**single_levels, **dict(zip(ranking.factors, alternative.levels, strict=True))}
+        level_words = tuple(map(evidence.word, ranking.factors, alternative.levels))
+        yield Placed(
+            _title(evidence, at_levels),
+            alternative.levels,
+            typical.get(level_words, math.nan),
+            alternative.over_lowest,
+            alternative.at_most,
+            LOWEST if rank == 0 else EQUAL if is_equal else HIGHER if is_higher else OPEN,
+            treatments[level_words],
+        )
 
 
 def _lower_at_levels(
@@ -233,7 +190,12 @@ def _other_factors(
 
 
 def _exchanges(
-    fit: stats.Fit, ranking: stats.Ranking, titles: Sequence[str], factor: str, noise: float
+    evidence: Evidence,
+    fit: stats.Fit,
+    ranking: stats.Ranking,
+    titles: Sequence[str],
+    factor: str,
+    noise: float,
 ) -> Iterator[Exchange]:
     """Yield the pairs of alternatives that change places between two levels of a factor.
 
@@ -257,7 +219,16 @@ def _exchanges(
             ratio, level = max(at_levels, key=lambda pair: pair[0])
             other_ratio, other_level = max(better[second, first], key=lambda pair: pair[0])
             found.append(
-                Exchange(titles[first], titles[second], level, ratio, other_level, other_ratio)
+                Exchange(
+                    titles[first],
+                    titles[second],
+                    level,
+                    ratio,
+                    other_level,
+                    other_ratio,
+                    evidence.title(factor, level),
+                    evidence.title(factor, other_level),
+                )
             )
     yield from sorted(found, key=lambda exchange: -exchange.ratio * exchange.other_ratio)
 
@@ -289,7 +260,7 @@ def _excluded_alternatives(
 
 def _saturated(
     evidence: Evidence, frame: pl.DataFrame, factors: Sequence[str], response: Response
-) -> dict[str, tuple[int, int]]:
+) -> tuple[Saturated, ...]:
     """Return the saturated runs and all runs in `frame` of each alternative with such runs."""
     titles = [
         " ".join(map(evidence.title, factors, levels))
@@ -299,7 +270,7 @@ def _saturated(
     is_left_out = not_compared.left_out(evidence, frame, response)
     flags = (saturated(frame, response.column) & ~is_left_out).tolist()
     counts = Counter(title for title, flag in zip(titles, flags, strict=True) if flag)
-    return {title: (runs, all_runs[title]) for title, runs in counts.items()}
+    return tuple(Saturated(title, runs, all_runs[title]) for title, runs in counts.items())
 
 
 def _treatment_counts(
@@ -323,31 +294,3 @@ def _geometric_means(
         if value > 0 and math.isfinite(value):
             logs.setdefault(tuple(map(evidence.word, factors, levels)), []).append(math.log(value))
     return {key: math.exp(float(np.mean(log_values))) for key, log_values in logs.items()}
-
-
-def mean_shares(evidence: Evidence) -> dict[Response, dict[str, float]]:
-    """Return the mean share of each alternative, per share that a question about them names.
-
-    Shares have no ranking by ratios, but the alternative with the lowest latency may lose the most
-    messages.
-    """
-    factors = factors_of(evidence)
-    shares: dict[Response, dict[str, float]] = {}
-    names = [
-        name
-        for question in evidence.study.questions
-        if set(factors) & set(question.factors)
-        for name in question.responses
-    ]
-    for response in dict.fromkeys(resolve(name, evidence.described) for name in names):
-        if not response.share or not evidence.usable.height:
-            continue
-        values: dict[str, list[float]] = {}
-        levels_by_run = zip(*(levels_of(evidence.usable, name) for name in factors), strict=True)
-        run_values = column(evidence.usable, response.column).tolist()
-        for value, levels in zip(run_values, levels_by_run, strict=True):
-            if math.isfinite(value):
-                title = " ".join(map(evidence.title, factors, levels))
-                values.setdefault(title, []).append(value)
-        shares[response] = {title: float(np.mean(known)) for title, known in values.items()}
-    return {response: means for response, means in shares.items() if len(means) > 1}

@@ -1,4 +1,4 @@
-"""Tests of the sentence, the table and the omissions of the lowest alternative on the page."""
+"""Test the order of alternatives, its omissions and reversals, and the table of all of them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ import polars as pl
 import pytest
 
 from wattwire import stats
-from wattwire.analysis import best_alternative as lowest
 from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.document import document
-from wattwire.report.tables import best_alternative as best_alternative_table
-from wattwire.report.tests.phrase_search import only, phrases_in
+from wattwire.analysis.topics.ranking.headline import Headline
+from wattwire.analysis.topics.ranking.numbers import RankedAlternatives, ranking
+from wattwire.analysis.topics.ranking.order import choices
+from wattwire.report.parts import Table, Text
 from wattwire.report.tests.planted import planted
 from wattwire.report.tests.synthetic import (
     FAST,
@@ -28,9 +29,11 @@ from wattwire.report.tests.synthetic import (
     row_of,
     write_campaign,
 )
-from wattwire.report.words import best_alternative as best_alternative_words
+from wattwire.report.topic_page import Sentences, topic_page
 from wattwire.report.words.answers import headline
 from wattwire.store import Campaign
+
+SENTENCES = Sentences("ranking")
 
 
 def gathered(folder: Path, **answers: Any) -> tuple[Evidence, Answers]:
@@ -40,22 +43,36 @@ def gathered(folder: Path, **answers: Any) -> tuple[Evidence, Answers]:
     return evidence, answer_all(evidence)
 
 
+def headline_of(evidence: Evidence, answers: Answers) -> Headline:
+    """Return what the headline states, and check that the headline of the page has its words."""
+    result = ranking(evidence, answers).headline
+    assert result is not None
+    assert SENTENCES.headline(result) in headline(evidence, answers)
+    return result
+
+
+def table_of(result: RankedAlternatives) -> Table | None:
+    tables = [part for _, part in topic_page("ranking", result).parts if isinstance(part, Table)]
+    return tables[0] if tables else None
+
+
 def test_the_first_sentence_names_the_lowest_its_equals_and_the_rest(tmp_path: Path) -> None:
     evidence, answers = gathered(tmp_path / "c", margin=0.9)
-    text = only(headline(evidence, answers), "best_headline.headline")
-    assert text.values["alternatives"] == 6
-    assert text.values["conditions"].values["conditions"] == ["64 B"]
-    first = text.values["leaders"][0]
-    assert first.key == "best_headline.leader" and first.values["leader"].startswith("Swift ")
-    assert first.values["response"] == "CPU time per message"
-    assert only(first, "best.value").values["unit"] == " µs"
-    equal = only(first, "best_headline.equal").values
-    assert equal["margin"] == 0.9 and all(title.startswith("Swift ") for title in equal["titles"])
-    ratios = {
-        one.values["title"]: one.values["ratio"]
-        for one in phrases_in(first, "best_headline.ratio_of")
-    }
+    found = headline_of(evidence, answers)
+    assert (found.alternatives, found.margin) == (6, 0.9)
+    assert [condition.title for condition in found.conditions] == ["64 B"]
+    first, *_ = found.clauses
+    choice = first.choice
+    assert choice is not None and not first.is_same_leader
+    assert choice.leader.startswith("Swift ")
+    assert (choice.response.title, choice.response.unit) == ("CPU time per message", "µs")
+    assert choice.equal and all(title.startswith("Swift ") for title in choice.equal)
+    ratios = {placed.title: placed.over_lowest for placed in choice.higher}
     assert all(ratios[f"Python {pattern}"] > 1 for pattern in ("topic", "service", "action"))
+    words = SENTENCES.headline(found)
+    assert words.startswith("With 64 B, of 6 alternatives, ")
+    assert f"{choice.leader} had the lowest CPU time per message (" in words
+    assert "; equivalent within 90 %: Swift " in words
 
 
 def test_a_rate_is_no_condition_of_runs_of_which_some_are_a_closed_loop(tmp_path: Path) -> None:
@@ -76,13 +93,13 @@ def test_a_rate_is_no_condition_of_runs_of_which_some_are_a_closed_loop(tmp_path
     evidence = planted(
         tmp_path / "c", document, treatments, lambda t: 10.0 if t["language"] == "cpp" else 30.0
     )
-    text = only(headline(evidence, answer_all(evidence)), "best_headline.headline")
-    assert text.values["conditions"].values["conditions"] == ["64 B"]
+    found = headline_of(evidence, answer_all(evidence))
+    assert [condition.title for condition in found.conditions] == ["64 B"]
 
 
 def test_all_of_the_slow_language_is_higher_and_none_of_the_fast_one(tmp_path: Path) -> None:
     evidence, answers = gathered(tmp_path / "c", margin=0.05)
-    for choice in lowest.choices(evidence, answers):
+    for choice in choices(evidence, answers):
         if choice.response.column == "memory_kib_per_node":
             continue  # constant in this campaign, without scatter
         groups = {one.levels: one.group for one in choice.placed}
@@ -102,7 +119,7 @@ def test_an_alternative_above_the_capacity_has_no_rank(tmp_path: Path) -> None:
             put_row(row.with_columns(outcome=pl.lit("saturated")), path)
             saturated += 1
     evidence = gather(Campaign(folder))
-    choice = lowest.choices(evidence, answer_all(evidence))[0]
+    choice = choices(evidence, answer_all(evidence))[0]
     assert len(choice.placed) == 5 and saturated > 0
     assert (FAST, "topic") not in {one.levels for one in choice.placed}
     ((title, reason),) = choice.without.items()
@@ -129,46 +146,43 @@ def test_saturation_leaves_throughput_and_memory_ranked_by_what_was_achieved(
         )
         put_row(row.with_columns(outcome=pl.lit("saturated")) if is_saturated else row, path)
     evidence = gather(Campaign(folder))
-    latency, throughput, memory = lowest.choices(evidence, answer_all(evidence))
+    result = ranking(evidence, answer_all(evidence))
+    latency, throughput, memory = result.choices
     assert (FAST, "topic") not in {placed.levels for placed in latency.placed}
     assert throughput.placed[0].levels == (FAST, "topic")
     assert throughput.placed[0].typical == pytest.approx(6000.0, rel=0.01)
     assert (FAST, "topic") in {placed.levels for placed in memory.placed}
-    (title,) = throughput.saturated
-    assert title == throughput.placed[0].title and not throughput.without
-    texts = best_alternative_words.sentences(
-        evidence, evidence.study.questions[0], [throughput, memory]
-    )
-    words = [text.words for text in texts]
-    named = only(words, "best.saturated_rate")
-    assert only(named, "best.saturated_title").values["title"] == title
-    assert phrases_in(words, "best.saturated")
-    table = best_alternative_table.table(evidence, [throughput])
-    assert table is not None and "saturated in" in str(list(table.rows)[0]["group"])
+    (saturated,) = throughput.saturated
+    assert saturated.title == throughput.leader and not throughput.without
+    of_rate, of_memory = map(SENTENCES.saturation, (throughput, memory))
+    assert f"the capacity of {saturated.title} (" in of_rate
+    assert of_rate.endswith("so the value is what these runs achieved.")
+    assert of_memory.endswith("so the value is that of an overload.")
+    table = table_of(replace(result, choices=(throughput,)))
+    assert table is not None and "best; saturated in" in str(list(table.rows)[0]["group"])
 
 
 def test_an_effect_as_small_as_the_noise_is_not_called_higher(tmp_path: Path) -> None:
     evidence, answers = gathered(tmp_path / "c", margin=0.05)
     answers.noise["cpu_us_per_message"] = math.log(1000.0)
-    choice = lowest.choices(evidence, answers)[0]
+    choice = choices(evidence, answers)[0]
     assert choice.response.column == "cpu_us_per_message"
-    assert not choice.titles("higher")
+    assert not choice.higher
 
 
 def test_a_study_that_names_no_alternatives_keeps_its_first_sentence(tmp_path: Path) -> None:
     evidence, answers = gathered(tmp_path / "c", best_of=[])
-    assert phrases_in(headline(evidence, answers), "best_headline.headline") == []
-    assert lowest.choices(evidence, answers) == []
-    assert best_alternative_words.notes(evidence, []) == []
-    assert best_alternative_table.table(evidence, []) is None
+    assert " alternatives, " not in headline(evidence, answers)
+    assert ranking(evidence, answers) == RankedAlternatives()
+    assert topic_page("ranking", RankedAlternatives()).parts == ()
 
 
 def test_the_table_holds_every_alternative_in_every_response(tmp_path: Path) -> None:
     evidence, answers = gathered(tmp_path / "c", margin=0.05)
-    found = lowest.choices(evidence, answers)
-    made = best_alternative_table.table(evidence, found)
+    found = ranking(evidence, answers)
+    made = table_of(found)
     assert made is not None
-    assert len(made.rows) == sum(len(one.placed) for one in found)
+    assert len(made.rows) == sum(len(one.placed) for one in found.choices)
     for row in made.rows:
         assert row["at_most"] >= 1.0 and row["over"] >= 1.0 - 1e-9
         assert row["typical"] > 0
@@ -182,8 +196,11 @@ def test_alternatives_without_a_usable_run_are_named(tmp_path: Path) -> None:
         evidence.usable["factor.language"] != SLOW
     )
     evidence.usable = evidence.usable.filter(kept)
-    notes = best_alternative_words.notes(evidence, lowest.choices(evidence, answer_all(evidence)))
-    assert only(notes, "best.without_run").values["titles"] == ["Python action"]
+    found = ranking(evidence, answer_all(evidence))
+    assert found.unmeasured == ("Python action",)
+    parts = [part for _, part in topic_page("ranking", found).parts if isinstance(part, Text)]
+    (text,) = (part for part in parts if part.key == "ranking.unmeasured")
+    assert text.words == "Without a valid run: Python action."
 
 
 def test_a_campaign_that_stops_by_width_ranks_at_the_level_of_its_answers(
@@ -197,11 +214,11 @@ def test_a_campaign_that_stops_by_width_ranks_at_the_level_of_its_answers(
         return ranked(fit, factors, level)
 
     ranked = stats.lowest_of
-    monkeypatch.setattr(lowest.stats, "lowest_of", recorded)
+    monkeypatch.setattr(stats, "lowest_of", recorded)
     for width, level in ((0.0, 0.95), (0.05, stats.sequential.INNER_CONFIDENCE)):
         plan = replace(evidence.study.plan, stop_width=width)
         study = replace(evidence.study, plan=plan)
-        lowest.choices(replace(evidence, study=study), answers)
+        choices(replace(evidence, study=study), answers)
         assert levels == [pytest.approx(stats.bonferroni(level, len(levels)))] * len(levels)
         levels.clear()
 
@@ -237,29 +254,30 @@ def by_payload(
 def test_the_best_alternative_names_each_level_at_which_another_is_better(tmp_path: Path) -> None:
     # cpp has 10 µs and 80 µs, a geometric mean of 28 µs.
     evidence, answers = by_payload(tmp_path, 8.0)
-    (choice,) = lowest.choices(evidence, answers)
+    (choice,) = choices(evidence, answers)
     assert choice.placed[0].title == "cpp"
     (reversal,) = choice.reversals
     assert (reversal.factor, reversal.level, reversal.title) == ("payload_bytes", 4096, "go")
     assert reversal.ratio == pytest.approx(80 / 50, rel=0.05)
-    text = headline(evidence, answers)
-    assert len(phrases_in(text, "best_headline.no_winner_at_all_levels")) == 1
-    named = only(text, "best.better_at").values
-    assert (named["title"], named["level"]) == ("go", "4096 B")
+    assert reversal.level_title == "4096 B"
+    result = headline_of(evidence, answers)
+    assert result.has_winner and result.is_reversed
+    words = SENTENCES.headline(result)
+    assert "none is the best at all levels of the other factors: cpp had the lowest " in words
+    assert "; but go is better at 4096 B, by a factor of " in words
     (entry,) = document(evidence, answers).values["best_alternatives"]
     assert entry["reversals"] == [
         {"factor": "payload_bytes", "level": 4096, "title": "go", "ratio": reversal.ratio}
     ]
-    question = evidence.study.questions[0]
-    below = best_alternative_words.sentences(evidence, question, [choice])
-    assert only(below, "best.better_at").values["title"] == "go"
+    assert " But go is better at 4096 B, by a factor of " in SENTENCES.best(choice)
 
 
 def test_an_alternative_that_is_the_best_at_every_level_is_the_winner(tmp_path: Path) -> None:
     evidence, answers = by_payload(tmp_path, 3.0)
-    (choice,) = lowest.choices(evidence, answers)
+    (choice,) = choices(evidence, answers)
     assert choice.placed[0].title == "cpp" and choice.reversals == ()
-    assert phrases_in(headline(evidence, answers), "best_headline.no_winner_at_all_levels") == []
+    result = headline_of(evidence, answers)
+    assert (result.has_winner, result.is_reversed) == (True, False)
 
 
 def test_pairs_that_change_places_between_the_levels_of_an_asked_factor_are_named(
@@ -267,7 +285,8 @@ def test_pairs_that_change_places_between_the_levels_of_an_asked_factor_are_name
 ) -> None:
     # cpp is better than go and rust by 5 and 6 at 64 B, and worse by 1.6 and 1.33 at 4096 B.
     evidence, answers = by_payload(tmp_path, 8.0, ("language", "payload_bytes"))
-    (choice,) = lowest.choices(evidence, answers)
+    result = ranking(evidence, answers)
+    (choice,) = result.choices
     found = {exchange.second: exchange for exchange in choice.exchanges["payload_bytes"]}
     assert set(found) == {"go", "rust"}
     for second, ratio, other_ratio in (("go", 50 / 10, 80 / 50), ("rust", 60 / 10, 80 / 60)):
@@ -275,22 +294,29 @@ def test_pairs_that_change_places_between_the_levels_of_an_asked_factor_are_name
         assert (exchange.first, exchange.level, exchange.other_level) == ("cpp", 64, 4096)
         assert exchange.ratio == pytest.approx(ratio, rel=0.05)
         assert exchange.other_ratio == pytest.approx(other_ratio, rel=0.05)
-    (entry,) = document(evidence, answers)["best_alternatives"]
+    (entry,) = document(evidence, answers).values["best_alternatives"]
     assert [exchange["second"] for exchange in entry["exchanges"]] == [*found]
-    below = best_alternative_words.sentences(evidence, evidence.study.questions[0], [choice])
-    pairs = phrases_in(below, "best.exchange")
-    assert [(pair.values["first"], pair.values["second"]) for pair in pairs] == [
+    ((ranked,),) = (question.responses for question in result.questions)
+    (order,) = ranked.orders
+    assert [(pair.first, pair.second) for pair in order.exchanges] == [
         ("cpp", second) for second in found
     ]
-    assert phrases_in(below, "best.no_exchange") == []
+    words = SENTENCES.order(choice, order)
+    assert words.startswith("The order in median latency depends on payload: cpp is better than ")
+    assert " at 64 B (by a factor of " in words and " and worse at 4096 B (" in words
+    places = [place for place, _ in topic_page("ranking", result).parts]
+    assert places[:2] == [(30, 1, 10)] * 2
 
 
 def test_an_order_that_no_level_turns_is_said_if_the_question_asks(tmp_path: Path) -> None:
     evidence, answers = by_payload(tmp_path / "asked", 3.0, ("language", "payload_bytes"))
-    (choice,) = lowest.choices(evidence, answers)
+    result = ranking(evidence, answers)
+    (choice,) = result.choices
     assert choice.exchanges == {"payload_bytes": ()}
-    below = best_alternative_words.sentences(evidence, evidence.study.questions[0], [choice])
-    assert only(below, "best.no_exchange").values["alternatives"] == 3
+    ((ranked,),) = (question.responses for question in result.questions)
+    (order,) = ranked.orders
+    words = SENTENCES.order(choice, order)
+    assert words.startswith("No pair of the 3 alternatives significantly changes its order ")
     evidence, answers = by_payload(tmp_path / "unasked", 8.0)
-    (choice,) = lowest.choices(evidence, answers)
+    (choice,) = choices(evidence, answers)
     assert choice.exchanges == {}
