@@ -6,7 +6,6 @@ increases when a key is removed or changes its meaning, but not when a key is ad
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -14,12 +13,11 @@ from typing import Any, TypeVar
 import numpy as np
 import polars as pl
 
-from wattwire import stats
-from wattwire.analysis.answering.answer_types import Answer, Answers
+from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.answering.confidence import CONFIDENCE
 from wattwire.analysis.carried import too_few
 from wattwire.analysis.dataset import Evidence, all_levels, by_treatment
-from wattwire.analysis.json_values import finite, interval_values
+from wattwire.analysis.json_values import finite
 from wattwire.analysis.latency import Series
 from wattwire.analysis.responses import question_responses
 from wattwire.analysis.topics import topics
@@ -56,7 +54,7 @@ def document(
     values = _other_values(evidence, answers)
     for name, topic in topics().items():
         if series is not None or not topic.needs_series:
-            results[name] = topic.result(evidence, series or {}, {"answers": answers, **results})
+            results[name] = topic.result(evidence, series or {}, {"contrasts": answers, **results})
             values |= topic.stored(results[name])
     return Document(results, values)
 
@@ -68,46 +66,10 @@ def _other_values(evidence: Evidence, answers: Answers) -> dict[str, Any]:
         "study": evidence.study.name,
         "title": evidence.study.title,
         "primary": evidence.primary,
-        "blocks": answers.block_count,
         "runs": {"valid": evidence.usable.height, "excluded": evidence.excluded.height},
         "confidence": CONFIDENCE,
-        "family": answers.family,
-        "margin": answers.margin,
-        "contrasts": [_contrast(evidence, answers, answer) for answer in answers.items],
         "treatments": list(_treatments(evidence, answers)),
         "warm_up": evidence.warm_up,
-    }
-
-
-def _contrast(evidence: Evidence, answers: Answers, answer: Answer) -> dict[str, Any]:
-    """Return the entry of one contrast.
-
-    `kind` is ratio, difference, or none with a `reason`.
-    """
-    named = {
-        "question": answer.question,
-        "response": answer.response.column,
-        "unit": answer.response.unit,
-        "is_share": answer.response.share,
-        "factor": answer.factor,
-        "level": answer.level,
-        "baseline": answer.baseline,
-        "response_title": answer.response.title,
-        "level_title": evidence.title(answer.factor, answer.level),
-        "baseline_title": evidence.title(answer.factor, answer.baseline),
-    }
-    if not isinstance(answer.result, stats.Ratio | stats.Difference):
-        return {**named, "kind": "none", "reason": str(answer.result)}
-    is_ratio = isinstance(answer.result, stats.Ratio)
-    noise = answers.noise if is_ratio else answers.plain_noise
-    floor = noise.get(answer.response.column)
-    return {
-        **named,
-        "kind": "ratio" if is_ratio else "difference",
-        **interval_values(answer.interval),
-        "outcome": answers.outcome(answer),
-        # On the scale of the contrast: a factor above 1, or a difference in the response's unit.
-        "noise_floor": math.exp(floor) if is_ratio and floor is not None else floor,
     }
 
 

@@ -9,13 +9,14 @@ import textwrap
 from collections.abc import Sequence
 
 from wattwire.analysis.document import Document
+from wattwire.analysis.topics.answers.numbers import AnsweredStudy
+from wattwire.analysis.topics.answers.tables import Short
 from wattwire.analysis.topics.interactions.numbers import Change, Interactions
 from wattwire.model import words
-from wattwire.report.tables.short_answers import rows
 from wattwire.report.topic_page import Sentences
 
 ROWS_MAX, CHANGES_MAX = 12, 3
-INTERACTIONS = Sentences("interactions")
+ANSWERS, INTERACTIONS = Sentences("answers"), Sentences("interactions")
 
 
 def lines(document: Document, width: int) -> list[str]:
@@ -23,14 +24,14 @@ def lines(document: Document, width: int) -> list[str]:
 
     The result is empty for fewer than two answers, because the headline contains a single answer.
     """
-    answer_rows = rows(document.values)
+    study = document.result(AnsweredStudy)
+    answer_rows = [_row(short) for short in study.shorts]
     if len(answer_rows) < 2:
         return []
     from rich.console import Console  # noqa: PLC0415 - slow to import
     from rich.table import Table
 
-    level = words.confidence(document.values["confidence"])
-    family = document.values["family"]
+    level, family = words.confidence(study.confidence), study.contrasts.family
     simultaneous = f", all {family} together" if family > 1 else ""
     table = Table(box=None, pad_edge=False, header_style="", padding=(0, 2, 0, 0))
     for heading in ("response", "", f"estimate [{level} CI{simultaneous}]", ""):
@@ -45,6 +46,12 @@ def lines(document: Document, width: int) -> list[str]:
     hidden_count = len(answer_rows) - ROWS_MAX
     table_lines += [f"and {hidden_count} more on the page"] if hidden_count > 0 else []
     return [*table_lines, *_change_lines(document.result(Interactions).changes, width)]
+
+
+def _row(short: Short) -> tuple[str, str, str, str]:
+    """Return response, sides, estimate with interval, and outcome."""
+    texts = (ANSWERS.short_sides(short), ANSWERS.short_estimate(short))
+    return short.response.title, *texts, ANSWERS.short_outcome(short)
 
 
 def _change_lines(changes: Sequence[Change], width: int) -> list[str]:

@@ -6,6 +6,7 @@ them on the page. The page is written in a few elements of HTML:
     <header data-place="10" class="terminal">
                                a line at the top of the page; larger places are further down. With
                                the class, the terminal prints it, too
+    <header class="title">     a sentence of the page's title; `words/headline.py` joins them
     <h2 id="ID" class="empty"> the section's title; class="empty" if the section has no data
     <p class="TONE" data-key="…" data-value="…">    a paragraph, with what tests assert
     <table id="ID" data-rows="FIELD">               a table with a row per member of a field
@@ -20,15 +21,17 @@ without it is 0, or that of the topic if the part joins another section.
 
     <th data-key="KEY" data-field="FIELD" class="KIND" data-unit="UNIT" …>   a column
     <th data-key="KEY" data-sentence="MACRO" data-field="FIELD">             a column of sentences
+    <th data-key="KEY" data-reason="MACRO">                  a column of numbers or reasons for none
     <th data-factors>                                                a column per varied factor
     <th data-factors="NAME" data-field="FIELD">                      the column of one varied factor
 
 A cell is the row's FIELD, which is KEY without `data-field`, or the sentence MACRO about the row.
-With both, the sentence replaces a FIELD that is None. With `data-of="FIELD"`, the sentence is about
-this field of the row, and a cell without it is empty. The cells of varied factors are the row's
-`treatment`. With `data-factor`, the page can filter the rows by the levels in the column; with
-`data-whole`, the page truncates no cell. <table data-columns="with-values"> omits columns without a
-value. A chart is one of `figures/charts_by_name.py`, and its FIELD is a `Chart`.
+With both, the sentence replaces a FIELD that is None; with `data-reason`, it is the reason for a
+missing number. With `data-of="FIELD"`, the sentence is about this field of the row, and a cell
+without it is empty. The cells of varied factors are the row's `treatment`. With `data-factor`, the
+page can filter the rows by the levels in the column; with `data-whole`, the page truncates no cell.
+<table data-columns="with-values"> omits columns without a value. A chart is one of
+`figures/charts_by_name.py`, and its FIELD is a `Chart`.
 
 White space is as in HTML, where any amount is one space, except that a line break before , ; . : or
 ) is none.
@@ -50,12 +53,12 @@ from markupsafe import Markup
 from wattwire.model import words
 from wattwire.report.figures.charts_by_name import CHARTS
 from wattwire.report.parts import Column, Figure, Fold, Section, Table, Text, with_values
-from wattwire.stats import Interval
+from wattwire.stats import Interval, NotComputable
 
 PARTS = frozenset({"p", "table", "figure", "details"})
 ELEMENTS = PARTS | {"header", "h2", "caption", "th", "tfoot", "figcaption", "summary"}
-TERMINAL = "terminal"
-"""Class of the lines at the top of the page that the terminal prints, too."""
+TERMINAL, TITLE = "terminal", "title"
+"""Classes of lines at the top of the page: those that the terminal prints, too, and the title's."""
 _SPACE = re.compile(r"[ \t\r\n]+")
 _BREAK_BEFORE_MARK = re.compile(r"[ \t]*[\r\n][ \t\r\n]*(?=[,;.:)])")
 Part = Text | Table | Figure | Fold
@@ -74,6 +77,21 @@ def interval(value: Interval) -> str:
     """Format an interval, for example "1.20 [1.05, 1.37]"."""
     estimate, low, high = words.limits(value.estimate, value.low, value.high)
     return f"{estimate} [{low}, {high}]"
+
+
+def estimate(value: Interval) -> str:
+    """Format the estimate of an interval, with as many digits as its limits need."""
+    return words.limits(value.estimate, value.low, value.high)[0]
+
+
+def limits(value: Interval) -> str:
+    """Format the limits of an interval, for example "1.05 to 1.37"."""
+    return " to ".join(words.limits(value.estimate, value.low, value.high)[1:])
+
+
+def without_ending(text: str, ending: str) -> str:
+    """Return text without these words at its end."""
+    return text.removesuffix(f" {one_line(ending)}")
 
 
 def capital(text: str) -> str:
@@ -111,6 +129,9 @@ FILTERS: dict[str, Callable[..., str]] = {
     "confidence": words.confidence,
     "quantity": quantity,
     "interval": interval,
+    "estimate": estimate,
+    "limits": limits,
+    "without_ending": without_ending,
     "capital": capital,
     "outcome": outcome,
     "listed": listed,
@@ -155,8 +176,8 @@ class Sentences:
 class TopicPage:
     """What a topic prints: the parts of a section, and lines (place, text) at the top of the page.
 
-    The terminal prints `terminal_lines` as well. `id` and `title` are those of the topic's own
-    section. The title is "" if the topic has none.
+    The terminal prints `terminal_lines` as well. `sentences` are those of the page's title. `id`
+    and `title` are those of the topic's own section. The title is "" if the topic has none.
     """
 
     id: str
@@ -164,6 +185,7 @@ class TopicPage:
     parts: tuple[Placed, ...]
     lines: tuple[tuple[Place, str], ...]
     terminal_lines: tuple[tuple[Place, str], ...] = ()
+    sentences: tuple[str, ...] = ()
     has_no_data: bool = False
 
     @property
@@ -198,8 +220,9 @@ def topic_page(
         title.given.get("id", topic.replace("_", "-")),
         title.text,
         tuple((part.place(place), build.part(part)) for part in elements if part.is_part),
-        tuple((line.place(), line.text) for line in lines if not line.is_for_terminal),
-        tuple((line.place(), line.text) for line in lines if line.is_for_terminal),
+        tuple((line.place(), line.text) for line in lines if line.style == ""),
+        tuple((line.place(), line.text) for line in lines if line.style == TERMINAL),
+        tuple(line.text for line in lines if line.style == TITLE),
         title.given.get("class") == "empty",
     )
 
@@ -220,8 +243,8 @@ class _Element:
         return self.tag in PARTS
 
     @property
-    def is_for_terminal(self) -> bool:
-        return self.given.get("class") == TERMINAL
+    def style(self) -> str:
+        return self.given.get("class", "")
 
     def texts(self, tag: str) -> Iterator[str]:
         return (element.text for element in self.inner if element.tag == tag)
@@ -318,6 +341,8 @@ class _Builder:
     def _cell(self, given: dict[str, str], row: Any) -> Any:
         is_field = "data-field" in given or "data-sentence" not in given
         value = _field(row, given.get("data-field", given["data-key"])) if is_field else None
+        if value is None and "data-reason" in given:
+            return NotComputable(getattr(Sentences(self.topic), given["data-reason"])(row))
         if value is None and "data-sentence" in given:
             about = _field(row, given["data-of"]) if "data-of" in given else row
             sentence = getattr(Sentences(self.topic), given["data-sentence"])

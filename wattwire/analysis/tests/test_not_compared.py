@@ -19,12 +19,11 @@ from wattwire.analysis.carry_over import carry_over
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.responses import resolve
+from wattwire.analysis.topics.answers.numbers import Substitute
 from wattwire.analysis.topics.ranking.numbers import ranking
-from wattwire.report.sections import answers as answered
+from wattwire.report.tests.answered import answered_study, headline, page_headline
 from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, put_row, row_of, write_campaign
-from wattwire.report.words import unanswered
-from wattwire.report.words.answers import headline
 from wattwire.store import Campaign
 
 QUESTION = {
@@ -123,10 +122,8 @@ def test_a_baseline_without_a_bound_gives_way_in_that_response_alone(tmp_path: P
     assert four.baseline == 2 and isinstance(four.result, stats.Ratio)
     assert "no finite" in str(result_of(answers, "latency_p50_us", 1).result)
     assert result_of(answers, "cpu_us_per_message", 4).baseline == 2, "83 % of calls were lost"
-    part = answered.section(evidence, answers)
-    texts = [text.values for text in phrases_in(part, "answers.baseline_without_value")]
-    changed_baseline = {"planned": "1 client", "baseline": "2 clients"}
-    assert {"response": "median latency", **changed_baseline} in texts
+    substitutes = answered_study(evidence, answers).substitutes
+    assert Substitute("1 client", "2 clients", "median latency") in substitutes
 
 
 def test_alternatives_without_a_bound_stand_last_and_the_others_are_ranked(tmp_path: Path) -> None:
@@ -137,7 +134,7 @@ def test_alternatives_without_a_bound_stand_last_and_the_others_are_ranked(tmp_p
     assert result.headline is not None and result.headline.alternatives == 5
     ranked = [clause.choice for clause in result.headline.clauses if clause.choice]
     assert "median latency" in {choice.response.title for choice in ranked}
-    assert ", of 5 alternatives, " in unanswered.headline(evidence, answers)
+    assert ", of 5 alternatives, " in page_headline(evidence, answers)
     last = result.rows[-2:]
     assert {row.alternative for row in last} == {"Python 4 clients"}
     assert any("no finite median latency in 4 of 4 runs" in row.reason for row in last)
@@ -259,6 +256,7 @@ def test_a_treatment_of_which_half_is_saturated_is_in_no_ratio_and_the_other_lev
         assert "saturated) in 2 of " in str(refused), refused
     assert isinstance(result_of(answers, "latency_p50_us", 2).result, stats.Ratio)
     assert phrases_in(headline(evidence, answers), "not_compared.left_out") == []
-    remaining = phrases_in(headline(evidence, answers), "answer.at_level")
+    remaining = answered_study(evidence, answers).headline.remaining
     assert remaining, "the refused answer has its ratio at the levels without saturated runs"
-    assert all(phrases_in(one, "answer.ratio") for one in remaining)
+    assert all(isinstance(one.statement.answer.result, stats.Ratio) for one in remaining)
+    assert f"At {remaining[0].level_title}, " in headline(evidence, answers)

@@ -16,8 +16,8 @@ from typing import Any
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.latency import Series
 
-GIVEN = ("answers",)
-"""Results that topics use and that no topic computes yet."""
+GIVEN = ("contrasts",)
+"""Results that topics use and that no topic computes: the contrasts of the study's questions."""
 
 
 def nothing(_result: Any) -> Mapping[str, Any]:

@@ -317,8 +317,9 @@ def _answered(campaign: Campaign) -> tuple[Sequence[str], Document]:
 
     evidence = gather(campaign)
     answers = answer_all(evidence)
-    lines = [unanswered.headline(evidence, answers), *unanswered.questions(evidence, answers)]
-    return lines, document(evidence, answers)
+    results = document(evidence, answers)
+    lines = [unanswered.headline(evidence, results), *unanswered.questions(evidence, answers)]
+    return lines, results
 
 
 def _common_cause(path: Path) -> str | None:

@@ -12,9 +12,9 @@ from wattwire.analysis.dataset import gather
 from wattwire.analysis.latency import all_series
 from wattwire.report.sections.latency import section
 from wattwire.report.tables.due_time import differs, late_senders, outages
+from wattwire.report.tests.answered import headline
 from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.tests.synthetic import SLOW, Shape, put_row, row_of, write_campaign
-from wattwire.report.words.answers import headline
 from wattwire.stats import Interval, TooFew
 from wattwire.store import Campaign
 

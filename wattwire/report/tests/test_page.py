@@ -16,8 +16,8 @@ from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.topics import topics
 from wattwire.report import build_report, page_parts, sections
-from wattwire.report.sections import answers as answered
-from wattwire.report.tests.phrase_search import phrases_in
+from wattwire.report.parts import tables_of
+from wattwire.report.tests.answered import answered_study, section
 from wattwire.report.tests.synthetic import (
     CPU_RATIO,
     FAST,
@@ -304,8 +304,9 @@ def test_no_answer_includes_excluded_runs_that_another_network_carried(tmp_path)
     pairs = list(zip(before.computed(), after.computed(), strict=True))
     assert all(item.with_all == item.result for _, item in pairs)
     assert any(item.with_all != item.result for item, _ in pairs)
-    (elsewhere,) = phrases_in(answered.section(evidence, after), "answers.elsewhere")
-    assert elsewhere.values["runs"] == 2
+    assert answered_study(evidence, after).elsewhere == 2
+    (table,) = (one for one in tables_of(section(evidence, after).parts) if one.id == "answers")
+    assert "“With the excluded runs” omits 2 runs whose messages another network" in table.note
 
 
 def test_a_campaign_without_one_usable_run_names_the_reason_first(tmp_path) -> None:

@@ -12,11 +12,11 @@ from wattwire.analysis.dataset import gather
 from wattwire.analysis.findings.placements import COLUMNS
 from wattwire.analysis.topics.ranking.numbers import ranking
 from wattwire.report.tables.placements import restrictions, sentences
+from wattwire.report.tests.answered import headline
 from wattwire.report.tests.phrase_search import only
 from wattwire.report.tests.planted import planted
 from wattwire.report.tests.synthetic import put_row, row_of
 from wattwire.report.topic_page import Sentences
-from wattwire.report.words.answers import headline
 from wattwire.store import Campaign
 
 QUESTION = {

@@ -12,10 +12,13 @@ from wattwire import stats
 from wattwire.analysis.answering.baselines import baseline_of, planned_baseline
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
+from wattwire.analysis.topics.answers.nothing import ended
+from wattwire.analysis.topics.answers.numbers import Averaged
+from wattwire.analysis.topics.answers.statements import statement
 from wattwire.analysis.topics.ranking.numbers import ranking
-from wattwire.model.words import level_title
-from wattwire.report.sections.answers import _averaged
+from wattwire.model.words import level_title, percent
 from wattwire.report.sections.design import section as asked_section
+from wattwire.report.tests.answered import answered_study, headline, page_headline
 from wattwire.report.tests.phrase_search import keys_in, only, phrases_in
 from wattwire.report.tests.planted import planted
 from wattwire.report.tests.synthetic import (
@@ -29,11 +32,10 @@ from wattwire.report.tests.synthetic import (
 )
 from wattwire.report.topic_page import Sentences
 from wattwire.report.words import unanswered
-from wattwire.report.words.answers import headline, sentence
 from wattwire.store import Campaign
 
 TOPICS = ("topic",)
-RANKING = Sentences("ranking")
+ANSWERS, RANKING = Sentences("answers"), Sentences("ranking")
 
 
 def evidence_of(folder, shape=None, exclude_runs_of=None, study=None):
@@ -57,7 +59,7 @@ def evidence_of(folder, shape=None, exclude_runs_of=None, study=None):
 
 def test_a_treatment_without_a_valid_run_is_named_with_what_excluded_its_runs(tmp_path):
     evidence = evidence_of(tmp_path / "c", exclude_runs_of=SLOW)
-    text = only(unanswered.headline(evidence, answer_all(evidence)), "unanswered.no_answer")
+    text = only(page_headline(evidence, answer_all(evidence)), "unanswered.no_answer")
     assert text.values["treatments"] == ("Python",)
     assert [one.values for one in phrases_in(text, "unanswered.cause")] == [
         {"cause": "machine busy", "runs": 12, "tried": 12},
@@ -126,7 +128,7 @@ def test_an_answer_that_got_lost_stands_before_everything(tmp_path):
     asked = {"id": "Q9", "factors": ["settings.gone"], "responses": ["latency_p50_us"]}
     evidence = evidence_of(tmp_path / "c", study={"question": [asked]})
     answers = answer_all(evidence)
-    text = unanswered.headline(evidence, answers)
+    text = page_headline(evidence, answers)
     assert keys_in(text)[0] == "unanswered.requested_lost"
     assert only(text, "unanswered.requested").values == {
         "question": "Q9", "response": "median latency", "factor": "gone",
@@ -154,13 +156,15 @@ def test_questions_whose_factors_are_all_held_do_not_ask_for_no_comparison(tmp_p
     evidence = evidence_of(
         tmp_path / "c", study={"question": [asked], "fixed": {"settings.depth": 5}}
     )
-    text = unanswered.headline(evidence, answer_all(evidence))
-    assert keys_in(text) == ["answer.nothing_to_compare", "answer.add_levels"]
-    assert only(text, "answer.nothing_to_compare").values == {"runs": 24, "held": ["depth 5"]}
+    text = page_headline(evidence, answer_all(evidence))
+    assert text == (
+        "24 runs were measured, all with the same levels (depth 5), so there is nothing to "
+        "compare. Specify two or more levels for one of these factors."
+    )
 
 
 def died(folder, ready, sent=0, runs=24):
-    """Return the headline of a campaign whose first `runs` runs died after `sent` messages."""
+    """Return the evidence of a campaign whose first `runs` runs died after `sent` messages."""
     shape = Shape(patterns=TOPICS, died_runs=tuple(range(runs)))
     path = write_campaign(folder, shape)
     for run in (path / "runs").iterdir():
@@ -171,25 +175,26 @@ def died(folder, ready, sent=0, runs=24):
         for node in document["nodes"]:
             node["ready"] = node["ready"] if ready else None
         (run / "run.json").write_text(json.dumps(document))
-    evidence = gather(Campaign(path))
-    return unanswered.headline(evidence, answer_all(evidence))
+    return gather(Campaign(path))
 
 
 def test_that_all_nodes_died_before_they_sent_anything_stands_first_with_its_reason(tmp_path):
-    for ready, when in ((False, "answer.before_ready"), (True, "answer.before_sending")):
-        headline = died(tmp_path / str(ready), ready=ready)
-        text = only(headline, "answer.all_ended_because")
-        assert text.values["outcomes"] == "died" and only(text, when)
-        assert only(text, "answer.all_runs").values == {"runs": 24}
-        assert text.values["why"].startswith("client-0: killed by signal 9")
+    for ready, when in ((False, "before READY"), (True, "before sending")):
+        evidence = died(tmp_path / str(ready), ready=ready)
+        result = ended(evidence)
+        assert result is not None
+        assert (result.runs, result.has_excluded, result.outcomes) == (24, False, ("died",))
+        assert result.when == when and result.why.startswith("client-0: killed by signal 9")
+        text = page_headline(evidence, answer_all(evidence))
+        before = "before READY" if when == "before READY" else "before anything was sent"
+        assert ANSWERS.ended(result) in text
+        assert ANSWERS.ended(result).startswith(f"All 24 runs died {before}: client-0: killed by ")
+        assert ANSWERS.ended(result).count(before) == 1
 
 
 def test_runs_that_died_beside_others_or_while_they_sent_are_a_result(tmp_path):
-    for text in (
-        died(tmp_path / "a", ready=True, runs=23),
-        died(tmp_path / "b", ready=True, sent=1),
-    ):
-        assert phrases_in(text, "answer.all_ended_because") == []
+    assert ended(died(tmp_path / "a", ready=True, runs=23)) is None
+    assert ended(died(tmp_path / "b", ready=True, sent=1)) is None
 
 
 LOSS = {"question": [{"id": "L", "factors": ["language"], "responses": ["loss"]}]}
@@ -200,10 +205,13 @@ def test_loss_is_answered_with_its_number_in_percentage_points(tmp_path):
     answers = answer_all(evidence)
     (answer,) = answers.items
     assert isinstance(answer.result, stats.Difference)
-    difference = only(sentence(evidence, answer, answers.family), "answer.difference").values
-    assert (difference["response"], difference["level"]) == ("share of messages lost", "Swift")
-    assert difference["unit"].key == "answer.percentage_points"
-    assert 0 < difference["means"].values["level_mean"] < 1
+    difference = statement(evidence, answer, answers.family)
+    assert difference.response.title == "share of messages lost"
+    assert difference.level_title == "Swift"
+    assert difference.is_in_points and difference.level_mean is not None
+    assert 0 < difference.level_mean < 1
+    assert " percentage points " in ANSWERS.claim(difference)
+    assert f", mean {percent(difference.level_mean)} against " in ANSWERS.claim(difference)
     assert unanswered.questions(evidence, answers) == []
 
 
@@ -218,10 +226,10 @@ def test_means_whose_quotient_is_not_the_ratio_are_omitted(tmp_path):
     evidence = evidence_of(tmp_path / "c")
     answers = answer_all(evidence)
     latency = next(a for a in answers.items if a.response.column == "latency_p50_us")
-    assert phrases_in(sentence(evidence, latency, 1), "answer.side_means") == []
+    assert not statement(evidence, latency, 1).has_means
     far = stats.Interval(254.0, 250.0, 260.0, 0.95, 12, "t", 9.0)
     answer = replace(latency, result=replace(latency.result, interval=far))
-    assert phrases_in(sentence(evidence, answer, 1), "answer.side_means") == []
+    assert not statement(evidence, answer, 1).has_means
 
 
 LARGE = {
@@ -248,11 +256,11 @@ def large_ratios(folder):
 def test_the_means_of_a_large_ratio_are_those_of_the_common_treatments(tmp_path):
     evidence = large_ratios(tmp_path / "c")
     for answer in answer_all(evidence).items:
-        means = only(sentence(evidence, answer, 1), "answer.side_means").values
-        quotient = means["level_mean"] / means["baseline_mean"]
-        assert means["unit"] == " µs"
+        stated = statement(evidence, answer, 1)
+        quotient = stated.level_mean / stated.baseline_mean
         assert quotient == pytest.approx(answer.interval.estimate, rel=0.01)
-    assert means["baseline_mean"] == pytest.approx(10.0, rel=0.05)
+        assert ANSWERS.claim(stated).endswith(" µs)")
+    assert stated.baseline_mean == pytest.approx(10.0, rel=0.05)
 
 
 def test_a_mean_over_several_treatments_is_named_as_such(tmp_path):
@@ -310,9 +318,10 @@ def _plan_of(path):
 def test_a_factor_that_no_question_names_is_named_with_its_levels(tmp_path):
     shape = Shape(patterns=("topic", "service"))
     evidence = evidence_of(tmp_path / "c", shape)
-    (text,) = _averaged(evidence)
-    assert text.values == {"factor": "pattern", "names": ["topic", "service"]}
-    assert _averaged(evidence_of(tmp_path / "d")) == []
+    study = answered_study(evidence, answer_all(evidence))
+    assert study.averaged == (Averaged("pattern", ("topic", "service")),)
+    evidence = evidence_of(tmp_path / "d")
+    assert answered_study(evidence, answer_all(evidence)).averaged == ()
 
 
 FEW_FACTORS = {"blocks": 4, "patterns": ("topic",), "intervals_s": (0.05,), "clients": (1,)}

@@ -17,15 +17,17 @@ import numpy as np
 from wattwire.analysis.answering.answer_types import NUMBER, Answers
 from wattwire.analysis.comparing.common import judges_variants
 from wattwire.analysis.dataset import Evidence, all_levels, same_level
+from wattwire.analysis.document import Document
 from wattwire.analysis.metrics_by_role import BOTH, is_measured
 from wattwire.analysis.offloading.emulated import is_emulated
 from wattwire.analysis.responses import measured, question_responses, resolve
+from wattwire.analysis.topics.answers.numbers import AnsweredStudy
 from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.model.study import Study
 from wattwire.model.variants import FACTOR
 from wattwire.report.parts import Column, Table
-from wattwire.report.words import answers as sentences
+from wattwire.report.words import headline as of_answers
 from wattwire.report.words import not_compared
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 
@@ -106,15 +108,16 @@ class Missing:
         )
 
 
-def headline(evidence: Evidence, answers: Answers) -> Phrase:
+def headline(evidence: Evidence, document: Document) -> Phrase:
     """Return the headline of the page.
 
     It consists of a warning about lost answers, the first sentence, the treatments without an
     answer, and the emulated devices.
     """
-    first = sentences.headline(evidence, answers)
+    first = of_answers.headline(evidence, document)
     missing = in_short(treatments(evidence))
-    return joined([lost(evidence, answers), first, missing, not_compared.emulated(evidence)])
+    warning = lost(evidence, document.result(AnsweredStudy).contrasts)
+    return joined([warning, first, missing, not_compared.emulated(evidence)])
 
 
 # -- treatments --------------------------------------------------------------------------------

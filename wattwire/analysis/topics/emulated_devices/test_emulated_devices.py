@@ -24,10 +24,10 @@ from wattwire.analysis.topics.emulated_devices.numbers import (
 )
 from wattwire.analysis.topics.ranking.order import choices
 from wattwire.model.derived import column
+from wattwire.report.tests.answered import page_headline as headline
 from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, write_campaign
 from wattwire.report.topic_page import topic_page
-from wattwire.report.words.unanswered import headline
 from wattwire.stats import Band
 from wattwire.store import Campaign
 

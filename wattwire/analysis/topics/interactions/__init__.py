@@ -5,4 +5,4 @@ from __future__ import annotations
 from wattwire.analysis.topics import Topic
 from wattwire.analysis.topics.interactions.numbers import interactions, stored
 
-TOPIC = Topic(interactions, place=80, section="answers", stored=stored, uses=("answers",))
+TOPIC = Topic(interactions, place=80, section="answers", stored=stored, uses=("contrasts",))

@@ -21,10 +21,9 @@ from wattwire.analysis.topics.interactions.numbers import (
 )
 from wattwire.cli.answer_table import lines
 from wattwire.report.parts import Table, Text
-from wattwire.report.tests.phrase_search import only, phrases_in
+from wattwire.report.tests.answered import answered_study, headline
 from wattwire.report.tests.synthetic import FAST, Shape, put_row, row_of, write_campaign
 from wattwire.report.topic_page import Sentences, topic_page
-from wattwire.report.words.answers import headline
 from wattwire.store import Campaign
 
 QUESTION = {"id": "Q", "factors": ["language", "clients"], "responses": ["cpu_us_per_message"]}
@@ -96,7 +95,10 @@ def test_a_planted_change_is_named_on_the_page_in_the_terminal_and_the_document(
     assert sentence.startswith("Swift / Python in CPU time per message depends on clients: ")
     assert sentence.endswith(" at 2 clients. Exploratory.")
     assert any(sentence[:40] in line for line in lines(numbers, 80))
-    assert only(headline(evidence, answers), "answer.depends").values["other"] == "clients"
+    first = answered_study(evidence, answers).headline.first
+    assert first is not None
+    assert [dependence.other_title for dependence in first.dependences] == ["clients"]
+    assert "The result depends on clients: " in headline(evidence, answers)
 
 
 def test_a_small_change_that_is_sure_is_not_named(tmp_path: Path) -> None:
@@ -128,11 +130,9 @@ def test_no_conclusion_holds_over_levels_of_a_factor_of_another_question_that_di
     assert answers.outcome(answer) == outcome
     entry = document(evidence, answers).values["contrasts"][0]
     assert entry["outcome"] == outcome
-    named = phrases_in(headline(evidence, answers), "answer.depends")
-    assert [phrase.values["other"] for phrase in named] == (
-        ["clients"] if outcome == "depends" else []
-    )
-    without_answer = phrases_in(headline(evidence, answers), "answer.no_common_answer")
-    assert [phrase.values["other"] for phrase in without_answer] == (
-        ["clients"] if outcome == "depends" else []
-    )
+    first = answered_study(evidence, answers).headline.first
+    assert first is not None and first.outcome == outcome
+    titles = [dependence.other_title for dependence in first.dependences]
+    assert titles == (["clients"] if outcome == "depends" else [])
+    assert first.other_title == ("clients" if outcome == "depends" else "")
+    assert ("No common answer" in headline(evidence, answers)) == (outcome == "depends")

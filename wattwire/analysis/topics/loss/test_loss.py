@@ -26,9 +26,9 @@ from wattwire.analysis.topics.loss.numbers import (
 from wattwire.model.derived import column, with_derived
 from wattwire.report.parts import Text
 from wattwire.report.sections import costs
+from wattwire.report.tests.answered import headline
 from wattwire.report.tests.synthetic import FAST, Shape, write_campaign
 from wattwire.report.topic_page import Sentences, topic_page
-from wattwire.report.words.answers import headline
 from wattwire.report.words.methods import methods
 from wattwire.report.words.threats import threats
 from wattwire.store import Campaign

@@ -5,4 +5,4 @@ from __future__ import annotations
 from wattwire.analysis.topics import Topic
 from wattwire.analysis.topics.ranking.numbers import ranking, stored
 
-TOPIC = Topic(ranking, place=40, section="answers", stored=stored, uses=("answers",))
+TOPIC = Topic(ranking, place=40, section="answers", stored=stored, uses=("contrasts",))

@@ -20,6 +20,7 @@ from wattwire.analysis.topics.ranking.headline import Headline
 from wattwire.analysis.topics.ranking.numbers import RankedAlternatives, ranking
 from wattwire.analysis.topics.ranking.order import choices
 from wattwire.report.parts import Table, Text
+from wattwire.report.tests.answered import headline
 from wattwire.report.tests.planted import planted
 from wattwire.report.tests.synthetic import (
     FAST,
@@ -30,7 +31,6 @@ from wattwire.report.tests.synthetic import (
     write_campaign,
 )
 from wattwire.report.topic_page import Sentences, topic_page
-from wattwire.report.words.answers import headline
 from wattwire.store import Campaign
 
 SENTENCES = Sentences("ranking")

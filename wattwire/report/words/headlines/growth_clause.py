@@ -5,8 +5,8 @@ from __future__ import annotations
 from wattwire import stats
 from wattwire.analysis.answering.answer_types import NUMBER, Answer, Answers
 from wattwire.analysis.answering.confidence import CONFIDENCE, has_few_degrees
-from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.flows.growth import Growth, growths
+from wattwire.analysis.topics.interactions.numbers import Interactions
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 
 PHRASES = Phrases(
@@ -30,10 +30,10 @@ PHRASES = Phrases(
 )
 
 
-def growth(evidence: Evidence, answers: Answers) -> Phrase:
+def growth(answers: Answers, interactions: Interactions) -> Phrase:
     """Return the growth of each flow's median latency; "" for a study that asks for none."""
     texts = []
-    for item in growths(evidence, answers):
+    for item in growths(answers, interactions):
         ratios, response = _growth_ratios(answers, item), item.answer.response.title
         texts.append(
             PHRASES("growth", added=item.added, response=response, ratios=ratios)

@@ -1,4 +1,4 @@
-"""Tests of differences, which replace ratios for responses with zero or negative values."""
+"""Test differences, which replace ratios for responses with zero or negative values."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.responses import resolve
 from wattwire.model.derived import column
 from wattwire.report.parts import Text, tables_of
-from wattwire.report.sections import answers as answered
-from wattwire.report.tables import differences
-from wattwire.report.tests.phrase_search import only, phrases_in
+from wattwire.report.tests.answered import answered_study, headline, section
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, put_row, row_of, write_campaign
-from wattwire.report.words.answers import headline
+from wattwire.report.topic_page import Sentences
 from wattwire.store import Campaign
 
 CPU = "cpu_us_per_message"
 BLOCKS = 8
 NEGATIVE_US = -4.0
+SENTENCES = Sentences("answers")
 
 
 def campaign(folder: Path, b_over_a: float | None = None, blocks: int = BLOCKS) -> Campaign:
@@ -78,8 +77,9 @@ def test_one_run_gone_wrong_moves_means_and_no_ranks(found, tmp_path) -> None:
     evidence = gather(Campaign(reader.path))
     wrong, right = of_cpu(answer_all(evidence)), of_cpu(found[1])
     assert wrong.interval.estimate == pytest.approx(right.interval.estimate, rel=0.2)
-    (row,) = differences.table(evidence, answer_all(evidence)).rows
-    assert abs(row["of_means"].estimate) > 3 * abs(wrong.interval.estimate)
+    (row,) = answered_study(evidence, answer_all(evidence)).differences
+    assert isinstance(row.of_means, stats.Interval)
+    assert abs(row.of_means.estimate) > 3 * abs(wrong.interval.estimate)
 
 
 def test_too_few_blocks_for_the_level_leave_means(tmp_path) -> None:
@@ -88,8 +88,8 @@ def test_too_few_blocks_for_the_level_leave_means(tmp_path) -> None:
     answers = answer_all(evidence)
     answer = of_cpu(answers)
     assert isinstance(answer.result, stats.Difference) and answer.result.kind == "treatments"
-    (row,) = differences.table(evidence, answers).rows
-    assert row["difference"] == row["of_means"]
+    (row,) = answered_study(evidence, answers).differences
+    assert row.interval == row.of_means and not row.is_by_ranks
 
 
 def test_a_difference_of_shares_is_that_of_means_for_any_number_of_blocks(tmp_path) -> None:
@@ -110,19 +110,26 @@ def test_a_difference_of_shares_is_that_of_means_for_any_number_of_blocks(tmp_pa
 
 
 def test_the_page_says_how_many_and_why_and_answers(found) -> None:
-    part = answered.section(*found)
+    evidence, answers = found
+    part = section(evidence, answers)
     text = " ".join(one.words for one in part.parts if isinstance(one, Text))
     assert (
         "1 of 32 runs is zero or negative (minimum −4.00 µs, b01-p001). A ratio of geometric "
         "means needs the logarithm of every run"
     ) in text
-    answer = only(part, "answer.difference").values
-    assert (answer["level"], answer["baseline"], answer["unit"]) == ("Swift", "Python", " µs")
-    assert (answer["verb"].key, answer["place"].key) == ("answer.typically", "answer.below")
-    assert answer["low"] < answer["high"] < 0
-    assert answer["basis"].key == "answer.by_ranks_of_blocks"
-    assert answer["basis"].values == {"blocks": BLOCKS, "runs": 32}
-    assert phrases_in(part, "answers.level")[0].values["outcome"] == "different"
+    stated = [item for question in answered_study(*found).questions for item in question.stated]
+    (difference,) = (item for item in stated if item.statement and item.statement.is_difference)
+    answer = difference.statement
+    assert answer is not None and answer.interval is not None
+    assert (answer.level_title, answer.baseline_title) == ("Swift", "Python")
+    assert answer.is_typical and not answer.is_higher and not answer.is_in_points
+    assert answer.interval.low < answer.interval.high < 0
+    assert (answer.kind, answer.blocks, answer.runs) == ("blocks", BLOCKS, 32)
+    assert difference.outcome == "different"
+    words = SENTENCES.stated(difference)
+    assert words.startswith("The CPU time per message is typically ")
+    assert f" µs, by ranks of {BLOCKS} blocks, 32 runs): different." in words
+    assert " µs lower for Swift than for Python (simultaneous 95 % interval −" in words
     tables = {one.id: one for one in tables_of(part.parts)}
     refused = next(row for row in tables["answers"].rows if row["response"].startswith("CPU"))
     assert "see the differences below" in str(refused["ratio"])
@@ -133,8 +140,10 @@ def test_the_page_says_how_many_and_why_and_answers(found) -> None:
 def test_a_page_with_differences_alone_begins_with_one(found) -> None:
     evidence, answers = found
     alone = Answers((of_cpu(answers),), 1, 0.95, None, BLOCKS)
-    first = only(headline(evidence, alone), "answer.difference").values
-    assert (first["response"], first["level"]) == ("CPU time per message", "Swift")
+    first = answered_study(evidence, alone).headline.first
+    assert first is not None and first.statement.is_difference
+    assert (first.statement.response.title, first.level_title) == ("CPU time per message", "Swift")
+    assert SENTENCES.claim(first.statement) in headline(evidence, alone)
 
 
 def test_no_difference_is_claimed_that_two_identical_labels_show(tmp_path) -> None:
