@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 from wattwire import stats
 from wattwire.analysis.answering.answer_types import NUMBER, Answer, Answers
@@ -300,8 +301,8 @@ def _dependences(interactions: Interactions, answer: Answer) -> Iterator[Depende
                 (1 / at.interval.estimate if is_inverse else at.interval.estimate, at.title)
                 for at in change.levels
             ]
-            lowest, highest = (pick(ratios, key=lambda pair: pair[0]) for pick in (min, max))
-            yield Dependence(change.other_title, *lowest, *highest)
+            ratios.sort(key=itemgetter(0))
+            yield Dependence(change.other_title, *ratios[0], *ratios[-1])
 
 
 def _extreme_answer(evidence: Evidence, answers: Answers, first: Answer) -> Answer:

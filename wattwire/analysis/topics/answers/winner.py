@@ -88,20 +88,21 @@ def winner_of(answers: Answers, first: Answer) -> Winner | None:
     for item in items:
         groups.setdefault(_group(answers, item), []).append(item.response.title)
     titles = {LEVEL: first.level_title, BASELINE: first.baseline_title}
+    both = (first.level_title, first.baseline_title)
     if any(side in groups for side in HIGHER_SIDES):
         # Without the better direction of a response, no level is better in all responses.
-        return Winner(*titles.values(), len(items), _response_groups(groups, titles))
+        return Winner(*both, len(items), _response_groups(groups, titles))
     responses = len(items) - len(groups.get("never", ()))  # what never occurred has no better side
     if responses < 2:
         return None
     sides = [side for side in titles if side in groups]
     if len(sides) != 1:
-        return Winner(*titles.values(), responses, _response_groups(groups, titles))
+        return Winner(*both, responses, _response_groups(groups, titles))
     (side,) = sides
     better = len(groups.pop(side))
     loser = titles[BASELINE if side == LEVEL else LEVEL]
     others = _response_groups(groups, titles)
-    return Winner(*titles.values(), responses, others, titles[side], loser, better)
+    return Winner(*both, responses, others, titles[side], loser, better)
 
 
 def _response_groups(
