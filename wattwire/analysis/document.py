@@ -31,8 +31,8 @@ VERSION = 2
 class Document:
     """All results of a campaign. `results` are those of the topics, by the name of their folder.
 
-    Without series of latencies, topics that need them have no result. `values` is the content of
-    analysis.json; missing numbers are null.
+    Without series of latencies, topics that need them or that only the page has have no result.
+    `values` is the content of analysis.json; missing numbers are null.
     """
 
     results: Mapping[str, Any]
@@ -48,12 +48,13 @@ def document(
 ) -> Document:
     """Compute each topic once, and return all results.
 
-    `series` maps each valid run to its latencies. analysis.json has no result that needs them.
+    `series` maps each valid run to its latencies, for a page. analysis.json has no result that
+    needs them.
     """
     results: dict[str, Any] = {}
     values = _other_values(evidence, answers)
     for name, topic in topics().items():
-        if series is not None or not topic.needs_series:
+        if series is not None or not (topic.needs_series or topic.is_for_page):
             results[name] = topic.result(evidence, series or {}, {"contrasts": answers, **results})
             values |= topic.stored(results[name])
     return Document(results, values)

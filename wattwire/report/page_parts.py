@@ -50,8 +50,8 @@ class PageData:
 
     def joining(self, section: str) -> list[Placed]:
         """Return the parts of the topics that join a section, by place."""
-        joining = (name for name, topic in topics().items() if topic.section == section)
-        parts = [part for name in joining for part in self.topics[name].parts]
+        joining = (page for name, page in self.topics.items() if topics()[name].section == section)
+        parts = [part for page in joining for part in page.parts]
         return sorted(parts, key=itemgetter(0))
 
 

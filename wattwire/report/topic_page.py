@@ -134,6 +134,7 @@ FILTERS: dict[str, Callable[..., str]] = {
     "without_ending": without_ending,
     "capital": capital,
     "outcome": outcome,
+    "p_equals": words.p_equals,
     "listed": listed,
     "formatted": format,
 }

@@ -32,7 +32,8 @@ class Topic:
     `compute` returns the topic's result, a frozen dataclass with everything that its templates
     print. If the topic `needs_series`, the function's second argument is the series of latencies of
     each valid run. The results of the topics in `uses` are its last arguments, in their order.
-    `stored` returns the result's part of analysis.json, as JSON values by key.
+    `stored` returns the result's part of analysis.json, as JSON values by key. If the topic
+    `is_for_page`, other commands do not compute it, because this takes long.
 
     `place` is the position of the topic's section on the page. If the topic joins another section,
     `section` is the id of that section, and `place` is the position of the topic's parts in it. A
@@ -44,6 +45,7 @@ class Topic:
     section: str = ""
     stored: Callable[[Any], Mapping[str, Any]] = nothing
     needs_series: bool = False
+    is_for_page: bool = False
     uses: tuple[str, ...] = ()
 
     @property

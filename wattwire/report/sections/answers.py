@@ -8,7 +8,6 @@ from operator import itemgetter
 from wattwire.analysis.responses import question_responses
 from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart
 from wattwire.report.parts import Section, Text
-from wattwire.report.tables import sensitivity
 from wattwire.report.topic_page import Placed
 from wattwire.report.words import correlation, missing_values, not_compared, unanswered
 from wattwire.report.words.phrases import Phrases, joined
@@ -40,8 +39,6 @@ def _own_parts(data: PageData) -> Iterator[Placed]:
     for number, question in enumerate(evidence.study.questions, 1):
         for correlated in correlation.sentences(evidence, question):
             yield (QUESTIONS, number, 30), correlated
-    for sensitive in sensitivity.parts(evidence, answers):
-        yield (70,), sensitive
 
 
 def _head(data: PageData) -> Iterator[HeadLine]:

@@ -30,6 +30,7 @@ class UnequalVariance:
     factor: str
     level: Any
     ratio: float
+    level_title: str = ""
 
 
 @dataclass(frozen=True)
@@ -46,19 +47,34 @@ class Outlier:
 
 
 @dataclass(frozen=True)
-class Violations:
-    """Violated assumptions about the errors. Lag-one correlations are by response."""
+class Correlated:
+    """A response whose errors of consecutive runs have this lag-one correlation."""
 
-    unequal: Sequence[UnequalVariance]
-    outliers: Sequence[Outlier]
-    correlations: Sequence[tuple[Response, float]]
+    response: Response
+    correlation: float
+
+
+@dataclass(frozen=True)
+class Violations:
+    """Violated assumptions about the errors.
+
+    `has_blocks` is true if there are several blocks. With more than `runs_max` runs, equal variance
+    is unchecked.
+    """
+
+    unequal: tuple[UnequalVariance, ...] = ()
+    outliers: tuple[Outlier, ...] = ()
+    correlations: tuple[Correlated, ...] = ()
+    has_blocks: bool = False
+    is_unchecked: bool = False
+    runs_max: int = stats.RUNS_MAX
 
 
 def violations(evidence: Evidence, responses: Sequence[Response]) -> Violations:
     """Return the violations of the intervals' assumptions by the errors of the models."""
     unequal: list[UnequalVariance] = []
     outliers: list[Outlier] = []
-    correlations: list[tuple[Response, float]] = []
+    correlations: list[Correlated] = []
     # The false-positive rate over all checks of a report is 5 %.
     checks = max(1, len(responses) * len(evidence.varied))
     for response in responses:
@@ -81,8 +97,15 @@ def violations(evidence: Evidence, responses: Sequence[Response]) -> Violations:
         errors = stats.within_treatments(fit) if is_sorted else fit
         correlation = stats.serial_correlation(errors, _run_order(evidence)[rows])
         if isinstance(correlation, stats.SerialCorrelation) and correlation.p < SERIAL_ALARM:
-            correlations.append((response, correlation.correlation))
-    return Violations(unequal, outliers, correlations)
+            correlations.append(Correlated(response, correlation.correlation))
+    runs = evidence.usable.height
+    return Violations(
+        tuple(unequal),
+        tuple(outliers),
+        tuple(correlations),
+        runs > 0 and evidence.usable["block"].n_unique() > 1,
+        runs > stats.RUNS_MAX,
+    )
 
 
 def _unequal_variances(
@@ -94,7 +117,8 @@ def _unequal_variances(
     levels = {factor: [of_runs[row] for row in rows] for factor, of_runs in run_levels.items()}
     for factor, spread in stats.spreads_between(fit, levels).items():
         if isinstance(spread, stats.Spread) and spread.p <= alarm and spread.ratio >= SPREAD_MIN:
-            yield UnequalVariance(response, factor, spread.noisiest, spread.ratio)
+            title = evidence.title(factor, spread.noisiest)
+            yield UnequalVariance(response, factor, spread.noisiest, spread.ratio, title)
 
 
 def _run_order(evidence: Evidence) -> FloatArray:
