@@ -11,12 +11,13 @@ import pytest
 from wattwire import stats
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather
+from wattwire.analysis.topics.answers.gaps import Gaps, gaps_of
 from wattwire.analysis.topics.interactions.numbers import by_level
 from wattwire.cli.try_table import compare
 from wattwire.model.stored_study import stored_study
 from wattwire.report.tests.answered import answered_study, headline
 from wattwire.report.tests.phrase_search import only
-from wattwire.report.words import missing_values
+from wattwire.report.topic_page import Sentences, topic_page
 
 DRIFT = (1.0, 1.1, 0.9, 1.05, 0.97)
 """Factor by which each block multiplies all its runs. It cancels in ratios within a block."""
@@ -335,14 +336,20 @@ def test_a_trial_whose_nodes_all_died_before_ready_has_no_usable_run():
 def test_a_contrast_over_fewer_combinations_than_others_names_what_it_lacks():
     cells = {(cell, size): 10.0 * (1 + "abc".index(cell)) for cell in "abc" for size in (1, 2, 3)}
     evidence = gather(shaken(Made(cells)))
-    assert missing_values.sentences(evidence, answer_all(evidence)) == []
+    assert gaps_of(evidence, answer_all(evidence)) == Gaps()
     del cells["c", 3]
     evidence = gather(shaken(Made(cells)))
     answers = answer_all(evidence)
     strata = {answer.level: answer.result.strata for answer in answers.items}
     assert strata[3] == 2, "the sizes are compared over fewer cells, too"
-    texts = missing_values.sentences(evidence, answers)
-    (text,) = (text for text in texts if text.startswith("c against a in"))
-    assert (text.values["own"], text.values["all"]) == (strata["c"], strata["b"]) == (2, 3)
-    assert all("c against a in" in contrast for contrast in text.values["contrasts"])
-    assert list(text.values["missing"]) == [evidence.title("payload_bytes", 3)]
+    gaps = gaps_of(evidence, answers)
+    (item,) = (item for item in gaps.fewer if item.contrasts[0].level_title == "c")
+    assert (item.own, item.all) == (strata["c"], strata["b"]) == (2, 3)
+    assert {(one.level_title, one.baseline_title) for one in item.contrasts} == {("c", "a")}
+    assert item.missing == (evidence.title("payload_bytes", 3),)
+    (text,) = (
+        part
+        for _, part in topic_page("answers", answered_study(evidence, answers)).parts
+        if getattr(part, "key", "") == "answers.gaps"
+    )
+    assert Sentences("answers").fewer_combinations(item) in text.words

@@ -7,10 +7,10 @@ from operator import itemgetter
 
 from wattwire.analysis.responses import question_responses
 from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart
-from wattwire.report.parts import Section, Text
+from wattwire.report.parts import Section
 from wattwire.report.topic_page import Placed
-from wattwire.report.words import correlation, missing_values, not_compared, unanswered
-from wattwire.report.words.phrases import Phrases, joined
+from wattwire.report.words import correlation, not_compared, unanswered
+from wattwire.report.words.phrases import Phrases
 
 PHRASES = Phrases("answers", {"title": "Answers"})
 QUESTIONS = 30
@@ -32,12 +32,8 @@ def section(data: PageData) -> Section:
 
 def _own_parts(data: PageData) -> Iterator[Placed]:
     """Yield the parts of the section that no topic has yet."""
-    evidence, answers = data.evidence, data.answers
-    gap_sentences = missing_values.sentences(evidence, answers)
-    if gap_sentences:
-        yield (24,), Text(joined(gap_sentences), "warning")
-    for number, question in enumerate(evidence.study.questions, 1):
-        for correlated in correlation.sentences(evidence, question):
+    for number, question in enumerate(data.evidence.study.questions, 1):
+        for correlated in correlation.sentences(data.evidence, question):
             yield (QUESTIONS, number, 30), correlated
 
 

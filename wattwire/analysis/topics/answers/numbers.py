@@ -17,6 +17,7 @@ from wattwire.analysis.charts import Chart
 from wattwire.analysis.comparing.common import judges_variants
 from wattwire.analysis.dataset import Evidence, same_level
 from wattwire.analysis.json_values import interval_values
+from wattwire.analysis.topics.answers.gaps import Gaps, gaps_of
 from wattwire.analysis.topics.answers.headline import Headline, headline
 from wattwire.analysis.topics.answers.nothing import NothingToCompare, nothing_to_compare
 from wattwire.analysis.topics.answers.questions import AnsweredQuestion, answered_question
@@ -86,6 +87,7 @@ class AnsweredStudy:
     few_degrees: FewDegrees | None = None
     substitutes: tuple[Substitute, ...] = ()
     averaged: tuple[Averaged, ...] = ()
+    gaps: Gaps = Gaps()
     questions: tuple[AnsweredQuestion, ...] = ()
     ratios: Chart = Chart()
     rows: tuple[Row, ...] = ()
@@ -126,6 +128,7 @@ def answered(
         few_degrees(evidence, answers),
         tuple(dict.fromkeys(_substitutes(evidence, answers))),
         tuple(_averaged(evidence)),
+        gaps_of(evidence, answers) if answers.items else Gaps(),
         tuple(
             answered_question(evidence, answers, question, number)
             for number, question in enumerate(evidence.study.questions, 1)
