@@ -176,7 +176,7 @@ def test_tables_have_counts_starts_and_parts_of_joining_topics_in_their_order() 
     starts = Starts("a/b", "publisher", 2, 0.5, 0.75, None, None)
     failed = AffectedTreatments((Affected("", 1.0, 0.125),))
     result = Loss(True, 2, 0, 1, 10.0, 1.0, failed, (counts,), (starts,), has_warm_up=True)
-    joining = (10, Text("rates"))
+    joining = ((10,), Text("rates"))
     section = topic_page("loss", result).section([joining])
     assert section is not None
     _, warning, of_messages, rates, of_starts = section.parts

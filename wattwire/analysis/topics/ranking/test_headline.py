@@ -96,7 +96,7 @@ def test_more_alternatives_than_the_headline_names_have_the_range_of_their_ratio
     assert SENTENCES.compared(near, result) == (
         "1.00 µs; not significantly higher: near; 7 others: higher by a factor of 2.00 to 8.00"
     )
-    none_equal = Headline((), (), 8, True, False, 6, 0.05)
+    none_equal = Headline((), (), 8, True, False, 6, 0.1)
     assert SENTENCES.compared(choice, none_equal) == (
-        "1.00 µs; equivalent within 5 %: none; 7 others: higher by a factor of 2.00 to 8.00"
+        "1.00 µs; equivalent within 10 %: none; 7 others: higher by a factor of 2.00 to 8.00"
     )

@@ -199,7 +199,7 @@ def test_alternatives_without_a_usable_run_are_named(tmp_path: Path) -> None:
     found = ranking(evidence, answer_all(evidence))
     assert found.unmeasured == ("Python action",)
     parts = [part for _, part in topic_page("ranking", found).parts if isinstance(part, Text)]
-    (text,) = (part for part in parts if part.key == "ranking.unmeasured")
+    (text,) = (part for part in parts if part.key == "alternatives.unmeasured")
     assert text.words == "Without a valid run: Python action."
 
 

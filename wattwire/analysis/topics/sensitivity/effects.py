@@ -44,6 +44,11 @@ class EffectRow:
         return self.effect.statistic if self.effect else None
 
     @property
+    def degrees(self) -> str | None:
+        """The degrees of freedom of the source and of the error, such as "1, 10"."""
+        return f"{self.effect.degrees}, {self.effect.error_degrees}" if self.effect else None
+
+    @property
     def p(self) -> float | None:
         """The p value of the F test."""
         return self.effect.p if self.effect else None
@@ -114,8 +119,9 @@ def effects_on(evidence: Evidence, responses: Sequence[Response]) -> Effects:
         fits = {name: usable_fit(evidence, response, name) for name in SCALES}
         fit = fits[scale]
         for factor in evidence.varied:
-            is_fit = isinstance(fit, stats.Fit)
-            effect = stats.main_effect(fit, factor, confidence) if is_fit else fit
+            effect = (
+                stats.main_effect(fit, factor, confidence) if isinstance(fit, stats.Fit) else fit
+            )
             rows.append(_row(response, [factor], effect))
         if isinstance(fit, stats.Fit) and fit.kind != "treatments":
             is_untested = len(evidence.varied) > 1

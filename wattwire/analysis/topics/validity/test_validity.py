@@ -76,7 +76,7 @@ def test_the_page_is_stamped_where_limits_were_changed_afterwards(busy):
     assert result.notices == (JudgedAgain("other_load_max=0.5", 8, 8, 6, 8),)
     page = topic_page("validity", result)
     ((place, told),) = page.lines
-    assert (place, page.parts) == (20, ())
+    assert (place, page.parts) == ((20,), ())
     assert told.startswith(SENTENCES.judged_again())
     assert told == SENTENCES.sentence(*result.notices)
     assert told == (
