@@ -21,9 +21,11 @@ from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.responses import resolve
 from wattwire.analysis.topics.answers.numbers import Substitute
 from wattwire.analysis.topics.ranking.numbers import ranking
+from wattwire.analysis.topics.unanswered.cautions import OutcomeRuns
+from wattwire.analysis.topics.unanswered.numbers import unanswered
 from wattwire.report.tests.answered import answered_study, headline, page_headline
-from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, put_row, row_of, write_campaign
+from wattwire.report.topic_page import Sentences
 from wattwire.store import Campaign
 
 QUESTION = {
@@ -200,13 +202,13 @@ def test_many_treatments_with_the_same_outcome_share_a_sentence(tmp_path: Path) 
     for language, clients in ((SLOW, 1), (SLOW, 2), (SLOW, 4), (FAST, 4)):
         where = {"language": language, "clients": clients}
         changed(folder, where, 2, outcome="saturated")
-    first = headline(*answers_of(folder))
-    assert phrases_in(first, "not_compared.failed") == []
-    shared = only(first, "not_compared.several_failed")
-    assert (shared.values["treatments"], shared.values["runs"]) == (4, 16)
-    assert [outcome.values for outcome in shared.values["outcomes"]] == [
-        {"outcome": "saturated", "runs": 8}
-    ]
+    evidence, answers = answers_of(folder)
+    (shared,) = (item for item in unanswered(evidence, answers).uncompared if item.outcomes)
+    assert (shared.treatments, shared.runs) == (4, 16)
+    assert shared.outcomes == (OutcomeRuns("saturated", 8),)
+    text = "4 treatments saturated in 8 of 16 runs; see “Counts, losses, starts”."
+    assert Sentences("unanswered").uncompared(shared) == text
+    assert text in headline(evidence, answers)
 
 
 def test_a_minority_of_saturated_runs_is_left_out_and_every_contrast_stays(
@@ -224,9 +226,12 @@ def test_a_minority_of_saturated_runs_is_left_out_and_every_contrast_stays(
     assert isinstance(fit, stats.Fit) and fit.residuals.size == 22
     means = block_table(evidence, resolve("latency_p50_us"), "clients", [1, 4])
     assert np.exp(means).max() < 1e5, "the void latency is in no companion of the ratio"
-    counted = only(headline(evidence, answers), "not_compared.left_out").values
-    assert (counted["saturated"], counted["runs"], len(counted["treatments"])) == (2, 24, 2)
-    assert phrases_in(headline(evidence, answers), "not_compared.failed") == []
+    result = unanswered(evidence, answers)
+    counted = result.left_out
+    assert counted is not None
+    assert (counted.saturated, counted.runs, len(counted.treatments)) == (2, 24, 2)
+    assert Sentences("unanswered").left_out(counted) in headline(evidence, answers)
+    assert not [item for item in result.uncompared if item.outcomes]
 
 
 def test_a_minority_of_saturated_runs_is_in_no_mean_of_a_ranking_and_in_no_test_of_predecessors(
@@ -255,7 +260,7 @@ def test_a_treatment_of_which_half_is_saturated_is_in_no_ratio_and_the_other_lev
         refused = result_of(answers, "latency_p50_us", level).result
         assert "saturated) in 2 of " in str(refused), refused
     assert isinstance(result_of(answers, "latency_p50_us", 2).result, stats.Ratio)
-    assert phrases_in(headline(evidence, answers), "not_compared.left_out") == []
+    assert unanswered(evidence, answers).left_out is None
     remaining = answered_study(evidence, answers).headline.remaining
     assert remaining, "the refused answer has its ratio at the levels without saturated runs"
     assert all(isinstance(one.statement.answer.result, stats.Ratio) for one in remaining)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from operator import itemgetter
 
-from wattwire.analysis.responses import question_responses
 from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart
 from wattwire.report.parts import Section
 from wattwire.report.topic_page import Placed
-from wattwire.report.words import correlation, not_compared, unanswered
+from wattwire.report.words import correlation
+from wattwire.report.words.headline import page_headline
 from wattwire.report.words.phrases import Phrases
 
 PHRASES = Phrases("answers", {"title": "Answers"})
@@ -37,14 +37,9 @@ def _own_parts(data: PageData) -> Iterator[Placed]:
             yield (QUESTIONS, number, 30), correlated
 
 
-def _head(data: PageData) -> Iterator[HeadLine]:
-    gap_sentences = unanswered.questions(data.evidence, data.answers)
-    yield HeadLine(TITLE, unanswered.headline(data.evidence, data.document))
-    yield HeadLine(30, " ".join(gap_sentences), page_only=True)
-    if data.evidence.study.flows:  # the title has room only for what arrives and for the best
-        responses = question_responses(data.evidence)
-        yield HeadLine(25, not_compared.headline(data.evidence, responses))
-        yield HeadLine(26, not_compared.cautions(data.evidence, responses))
-
-
-PART = PagePart(10, lambda data: [section(data)], _head, of_messages=True)
+PART = PagePart(
+    10,
+    lambda data: [section(data)],
+    lambda data: [HeadLine(TITLE, page_headline(data.evidence, data.document))],
+    of_messages=True,
+)

@@ -8,12 +8,12 @@ from wattwire.analysis.document import Document, document
 from wattwire.analysis.topics.answers.numbers import AnsweredStudy, answered
 from wattwire.analysis.topics.interactions.numbers import interactions
 from wattwire.analysis.topics.ranking.numbers import ranking
+from wattwire.analysis.topics.unanswered.numbers import unanswered
 from wattwire.report.findings import Findings
 from wattwire.report.page_parts import PageData
 from wattwire.report.parts import Section
 from wattwire.report.sections import answers as answers_section
 from wattwire.report.words import headline as of_answers
-from wattwire.report.words import unanswered
 from wattwire.report.words.phrases import Phrase
 
 
@@ -24,7 +24,7 @@ def headline(evidence: Evidence, answers: Answers) -> Phrase:
 
 def page_headline(evidence: Evidence, answers: Answers) -> Phrase:
     """Return the headline of the page."""
-    return unanswered.headline(evidence, _results(evidence, answers))
+    return of_answers.page_headline(evidence, _results(evidence, answers))
 
 
 def answered_study(evidence: Evidence, answers: Answers) -> AnsweredStudy:
@@ -41,5 +41,10 @@ def section(evidence: Evidence, answers: Answers) -> Section:
 def _results(evidence: Evidence, answers: Answers) -> Document:
     """Return the results that the headline needs, without those that need run documents."""
     changes, ranked = interactions(evidence, answers), ranking(evidence, answers)
-    study = answered(evidence, answers, changes, ranked)
-    return Document({"interactions": changes, "ranking": ranked, "answers": study}, {})
+    results = {
+        "interactions": changes,
+        "ranking": ranked,
+        "answers": answered(evidence, answers, changes, ranked),
+        "unanswered": unanswered(evidence, answers),
+    }
+    return Document(results, {})

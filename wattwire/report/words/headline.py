@@ -6,18 +6,43 @@ from collections.abc import Iterator
 
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.document import Document
-from wattwire.analysis.responses import question_responses
 from wattwire.analysis.topics.answers.numbers import AnsweredStudy
 from wattwire.analysis.topics.interactions.numbers import Interactions
 from wattwire.analysis.topics.loss.numbers import failed_calls, never_sent
 from wattwire.analysis.topics.ranking.numbers import RankedAlternatives
+from wattwire.analysis.topics.unanswered.numbers import Unanswered
 from wattwire.model import words
 from wattwire.report.topic_page import Sentences, topic_page
-from wattwire.report.words import comparing, not_compared
+from wattwire.report.words import comparing
 from wattwire.report.words.headlines import flow_headline, growth_clause, single_treatment
 from wattwire.report.words.phrases import Phrase, joined
 
 ANSWERS, LOSS, RANKING = Sentences("answers"), Sentences("loss"), Sentences("ranking")
+UNANSWERED = Sentences("unanswered")
+
+
+def page_headline(evidence: Evidence, document: Document) -> Phrase:
+    """Return the headline of the page.
+
+    It consists of a warning about lost answers, the headline, the treatments without an answer, and
+    the emulated devices.
+    """
+    result = document.result(Unanswered)
+    return joined(
+        [
+            UNANSWERED.lost(result.lost) if result.lost else "",
+            headline(evidence, document),
+            *map(UNANSWERED.missing, result.named),
+            UNANSWERED.more_treatments(result),
+            UNANSWERED.emulated(result.emulated) if result.emulated else "",
+        ]
+    )
+
+
+def questions_without_answer(document: Document) -> list[str]:
+    """Return a sentence per fixed factor, and one per reason for responses without a number."""
+    result = document.result(Unanswered)
+    return [*map(UNANSWERED.held, result.held), *map(UNANSWERED.gap, result.gaps)]
 
 
 def headline(evidence: Evidence, document: Document) -> Phrase:
@@ -39,11 +64,31 @@ def headline(evidence: Evidence, document: Document) -> Phrase:
         return flow_headline.shortened(text, ANSWERS.winner(winner) if winner else "")
     if result.ended:
         return joined([edited, first, failed])
-    responses = question_responses(evidence)
-    uncompared = not_compared.headline(evidence, responses)
-    cautions = not_compared.cautions(evidence, responses)
-    remaining = map(ANSWERS.at_level, result.remaining)
-    return joined([edited, uncompared, *remaining, first, cautions, failed])
+    return joined(
+        [
+            edited,
+            *_uncompared(document.result(Unanswered)),
+            *map(ANSWERS.at_level, result.remaining),
+            first,
+            *_cautions(document.result(Unanswered)),
+            failed,
+        ]
+    )
+
+
+def _uncompared(result: Unanswered) -> Iterator[str]:
+    """Yield sentences on failed treatments, followed by sentences on missing values."""
+    yield from map(UNANSWERED.uncompared, result.statements)
+    if result.more_statements > 0:
+        yield UNANSWERED.more_statements(result.more_statements)
+
+
+def _cautions(result: Unanswered) -> Iterator[str]:
+    """Yield sentences that qualify the ratios: runs that are left out, and lost messages."""
+    if result.left_out:
+        yield UNANSWERED.left_out(result.left_out)
+    if result.lossy:
+        yield UNANSWERED.lossy(result.lossy)
 
 
 def first_sentences(evidence: Evidence, document: Document) -> Iterator[str]:

@@ -23,11 +23,12 @@ from wattwire.analysis.topics.emulated_devices.numbers import (
     emulated_devices,
 )
 from wattwire.analysis.topics.ranking.order import choices
+from wattwire.analysis.topics.unanswered.cautions import Emulated
+from wattwire.analysis.topics.unanswered.numbers import unanswered
 from wattwire.model.derived import column
 from wattwire.report.tests.answered import page_headline as headline
-from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, write_campaign
-from wattwire.report.topic_page import topic_page
+from wattwire.report.topic_page import Sentences, topic_page
 from wattwire.stats import Band
 from wattwire.store import Campaign
 
@@ -73,9 +74,9 @@ def test_answers_rankings_and_tests_lack_emulated_devices_and_say_why(tmp_path):
     for walk in walks:
         groups = paper_walks.walked(evidence, walk).path.counts
         assert not [title for title in groups if "Swift" in title]
-    sentence = only(headline(evidence, answers), "not_compared.emulated")
-    assert sentence.values["devices"] == ["Board"]
-    assert sentence.values["runs"] == evidence.emulated.height
+    result = unanswered(evidence, answers).emulated
+    assert result == Emulated(evidence.emulated.height, ("Board",))
+    assert Sentences("unanswered").emulated(result) in headline(evidence, answers)
 
 
 def test_other_factors_are_answered_without_the_emulated_runs(tmp_path):
@@ -132,7 +133,7 @@ def test_a_device_without_a_clock_has_instructions_and_no_estimate(tmp_path):
 def test_a_campaign_without_emulated_devices_says_nothing_of_them(tmp_path):
     evidence = evidence_with(tmp_path, ())
     assert emulated_devices(evidence) == EmulatedDevices()
-    assert not phrases_in(headline(evidence, answer_all(evidence)), "not_compared.emulated")
+    assert "emulated" not in headline(evidence, answer_all(evidence))
 
 
 BOARDS = (RoundTrips((), "Board", 4, 120.0),)

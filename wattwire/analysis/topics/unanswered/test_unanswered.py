@@ -1,4 +1,4 @@
-"""Tests of the page's first lines on treatments and questions without an answer."""
+"""Test the page's first lines on treatments and questions without an answer."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ from wattwire import stats
 from wattwire.analysis.answering.baselines import baseline_of, planned_baseline
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
+from wattwire.analysis.document import document
 from wattwire.analysis.topics.answers.nothing import ended
 from wattwire.analysis.topics.answers.numbers import Averaged
 from wattwire.analysis.topics.answers.statements import statement
 from wattwire.analysis.topics.ranking.numbers import ranking
+from wattwire.analysis.topics.unanswered.cautions import uncompared
+from wattwire.analysis.topics.unanswered.numbers import Unanswered, unanswered
+from wattwire.analysis.topics.unanswered.questions import Requested
+from wattwire.analysis.topics.unanswered.treatments import Cause, Missing
 from wattwire.model.words import level_title, percent
 from wattwire.report.sections.design import section as asked_section
 from wattwire.report.tests.answered import answered_study, headline, page_headline
-from wattwire.report.tests.phrase_search import keys_in, only, phrases_in
 from wattwire.report.tests.planted import planted
 from wattwire.report.tests.synthetic import (
     FAST,
@@ -30,12 +34,13 @@ from wattwire.report.tests.synthetic import (
     saturate,
     write_campaign,
 )
-from wattwire.report.topic_page import Sentences
-from wattwire.report.words import unanswered
+from wattwire.report.topic_page import Sentences, topic_page
+from wattwire.report.words.headline import questions_without_answer
 from wattwire.store import Campaign
 
 TOPICS = ("topic",)
 ANSWERS, RANKING = Sentences("answers"), Sentences("ranking")
+SENTENCES = Sentences("unanswered")
 
 
 def evidence_of(folder, shape=None, exclude_runs_of=None, study=None):
@@ -59,37 +64,54 @@ def evidence_of(folder, shape=None, exclude_runs_of=None, study=None):
 
 def test_a_treatment_without_a_valid_run_is_named_with_what_excluded_its_runs(tmp_path):
     evidence = evidence_of(tmp_path / "c", exclude_runs_of=SLOW)
-    text = only(page_headline(evidence, answer_all(evidence)), "unanswered.no_answer")
-    assert text.values["treatments"] == ("Python",)
-    assert [one.values for one in phrases_in(text, "unanswered.cause")] == [
-        {"cause": "machine busy", "runs": 12, "tried": 12},
-        {"cause": "machine stalled", "runs": 4, "tried": 12},
-    ]
-    (row,) = unanswered.table(unanswered.treatments(evidence)).rows
-    assert row["name"] == "Python" and row["what"] == "no answer"
+    result = of(evidence)
+    causes = (Cause("other_load", 12, 12), Cause("stall", 4, 12))
+    assert result.treatments == (Missing(("Python",), causes),)
+    sentence = "machine busy in 12 of 12 runs and machine stalled in 4 of 12 runs"
+    text = f"No answer for Python: {sentence}."
+    assert text in page_headline(evidence, answer_all(evidence))
+    (row,) = table_of(result).rows
+    assert row == {"name": "Python", "what": "no answer", "reason": sentence}
+
+
+def of(evidence) -> Unanswered:
+    return unanswered(evidence, answer_all(evidence))
+
+
+def table_of(result):
+    """Return the table of treatments without an answer, or None if there are none."""
+    return next((part for _, part in topic_page("unanswered", result).parts), None)
+
+
+def lines_of(evidence) -> list[str]:
+    """Return the lines on questions without an answer."""
+    return questions_without_answer(document(evidence, answer_all(evidence)))
 
 
 def test_what_was_left_out_is_named_apart_and_what_the_study_excludes_is_not(tmp_path):
     shape = Shape(patterns=TOPICS, skip={"language": SLOW, "clients": 2})
     evidence = evidence_of(tmp_path / "c", shape)
-    found = unanswered.treatments(evidence)
-    assert [(one.names, one.left_out) for one in found] == [
-        (("Python, 0.05 s, 2 clients", "Python, 0.2 s, 2 clients"), True)
-    ]
-    skipped = only(unanswered.in_short(found), "unanswered.skipped")
-    assert skipped.values["reason"] == "the cell has no such capability"
+    (skipped,) = of(evidence).treatments
+    assert skipped.names == ("Python, 0.05 s, 2 clients", "Python, 0.2 s, 2 clients")
+    assert skipped.is_skipped and skipped.reason == "the cell has no such capability"
+    assert SENTENCES.missing(skipped).startswith("Skipped Python, 0.05 s, 2 clients and Python, ")
     own = {"exclude": {"treatments": [{"language": SLOW, "clients": 2, "because": "why not"}]}}
     evidence = evidence_of(tmp_path / "d", shape, study=own)
-    assert unanswered.treatments(evidence) == [] and unanswered.table([]) is None
+    assert of(evidence).treatments == () and table_of(Unanswered()) is None
 
 
 def test_many_are_counted_in_the_headline_and_stand_in_the_table(tmp_path):
     names = tuple(f"cell {at}" for at in range(9))
-    found = [unanswered.Missing(("a",), "why"), unanswered.Missing(names, "other", True)]
-    text = unanswered.in_short(found)
-    assert only(text, "unanswered.no_answer").values == {"treatments": ("a",), "reason": "why"}
-    assert only(text, "unanswered.more").values == {"treatments": 9}
-    assert len(unanswered.table(found).rows) == 10
+    first = Missing(("a",), (Cause("why", 1, 2),))
+    result = Unanswered((first, Missing(names, reason="other")))
+    assert (result.named, result.more) == ((first,), 9)
+    assert SENTENCES.missing(first) == "No answer for a: why in 1 of 2 runs."
+    assert SENTENCES.more_treatments(result) == (
+        "9 more treatments have no answer; see “Without an answer”."
+    )
+    others = Unanswered(result.treatments[1:])
+    assert SENTENCES.more_treatments(others).startswith("9 treatments have no answer; ")
+    assert len(table_of(result).rows) == 10
 
 
 def test_a_baseline_without_data_gives_way_to_the_first_level_with_some(tmp_path):
@@ -112,16 +134,17 @@ def test_a_baseline_that_is_there_stays_whatever_stands_first(tmp_path):
 
 def test_a_response_without_a_number_is_named_with_the_question_and_the_reason(tmp_path):
     evidence = evidence_of(tmp_path / "c")
-    exact, unmeasured = unanswered.questions(evidence, answer_all(evidence))
-    assert (exact.key, exact.values["responses"]) == (
-        "unanswered.no_interval",
-        ("memory per node",),
-    )
-    assert exact.values["question"].values == {"question": "Q1"}
-    assert "0.488 without scatter" in exact.values["reason"]
-    assert unmeasured.key == "unanswered.no_answer_in"
-    assert unmeasured.values["question"].values == {"question": "Q2"}
-    assert "no meter measured energy" in unmeasured.values["reason"]
+    result = of(evidence)
+    exact, unmeasured = result.gaps
+    assert (exact.questions, exact.responses) == (("Q1",), ("memory per node",))
+    assert exact.is_measured and "0.488 without scatter" in exact.reasons[0]
+    assert unmeasured.questions == ("Q2",) and not unmeasured.is_measured
+    assert "no meter measured energy" in unmeasured.reasons[0]
+    of_exact, of_unmeasured = lines_of(evidence)
+    assert of_exact.startswith("No interval for question Q1 in memory per node: ")
+    assert of_unmeasured.startswith("No answer to question Q2 in ")
+    ((place, line), *_) = topic_page("unanswered", result).lines
+    assert (place, line) == ((30,), f"{of_exact} {of_unmeasured}")
 
 
 def test_an_answer_that_got_lost_stands_before_everything(tmp_path):
@@ -129,26 +152,28 @@ def test_an_answer_that_got_lost_stands_before_everything(tmp_path):
     evidence = evidence_of(tmp_path / "c", study={"question": [asked]})
     answers = answer_all(evidence)
     text = page_headline(evidence, answers)
-    assert keys_in(text)[0] == "unanswered.requested_lost"
-    assert only(text, "unanswered.requested").values == {
-        "question": "Q9", "response": "median latency", "factor": "gone",
-    }  # fmt: skip
+    assert of(evidence).lost == (Requested("Q9", "median latency", "gone"),)
+    assert text.startswith(
+        "This page lacks requested answers and gives no reason (question Q9: median latency by "
+        "gone). "
+    )
     held = {"question": [asked], "fixed": {"settings.gone": 1}}
     evidence = evidence_of(tmp_path / "d", study=held)
-    assert unanswered.lost(evidence, answer_all(evidence)) == ""
+    assert of(evidence).lost == ()
 
 
 def test_a_factor_that_is_held_at_one_level_is_named_wherever_it_is_held(tmp_path):
     asked = {"id": "Q1", "factors": ["settings.depth", "language"], "responses": ["cpu"]}
     document = {"question": [asked], "fixed": {"settings.depth": 5}}
     evidence = evidence_of(tmp_path / "c", study=document)
-    (line,) = unanswered.questions(evidence, answer_all(evidence))
-    assert (line.key, line.values["factor"]) == ("unanswered.no_answer_about", "settings.depth")
-    assert "one level here (5)" in line.values["reason"]
+    (held,) = of(evidence).held
+    assert (held.question, held.factor, held.is_only) == ("Q1", "settings.depth", False)
+    assert "one level here (5)" in held.reason
+    assert SENTENCES.held(held).startswith("No answer to question Q1 about settings.depth: ")
     assert asked_section(evidence).parts[1].rows[0]["factors"] == "depth (held at 5) and language"
     document["factors"] = {"settings.depth": [5], "language": [FAST, SLOW]}
     evidence = evidence_of(tmp_path / "d", study=document)
-    assert unanswered.questions(evidence, answer_all(evidence)) == [line]
+    assert of(evidence).held == (held,)
 
 
 def test_questions_whose_factors_are_all_held_do_not_ask_for_no_comparison(tmp_path):
@@ -212,14 +237,14 @@ def test_loss_is_answered_with_its_number_in_percentage_points(tmp_path):
     assert 0 < difference.level_mean < 1
     assert " percentage points " in ANSWERS.claim(difference)
     assert f", mean {percent(difference.level_mean)} against " in ANSWERS.claim(difference)
-    assert unanswered.questions(evidence, answers) == []
+    assert unanswered(evidence, answers).gaps == ()
 
 
 def test_no_loss_at_all_is_said_and_is_no_missing_answer(tmp_path):
     evidence = evidence_of(tmp_path / "c", study=LOSS)
     answers = answer_all(evidence)
     assert str(answers.items[0].result) == "none in any of 24 runs"
-    assert unanswered.questions(evidence, answers) == []
+    assert unanswered(evidence, answers).gaps == ()
 
 
 def test_means_whose_quotient_is_not_the_ratio_are_omitted(tmp_path):
@@ -302,12 +327,12 @@ def test_messages_too_short_for_their_send_time_are_named_in_the_first_lines(tmp
         levels = document["treatment"] | fixed
         (run / "run.json").write_text(json.dumps(document | {"levels": levels}))
     evidence = gather(Campaign(path))
-    reason = only(headline(evidence, answer_all(evidence)), "not_compared.without_send_time")
-    assert "5 B" in reason.values["reason"]
+    (item,) = (item for item in uncompared(evidence, []) if item.is_send_time)
+    assert "5 B" in item.reason
+    assert SENTENCES.uncompared(item) == f"No latency: {item.reason}."
+    assert SENTENCES.uncompared(item) in headline(evidence, answer_all(evidence))
     long_enough = evidence_of(tmp_path / "d", Shape(patterns=TOPICS))
-    assert not phrases_in(
-        headline(long_enough, answer_all(long_enough)), "not_compared.without_send_time"
-    )
+    assert not [item for item in uncompared(long_enough, []) if item.is_send_time]
 
 
 def _plan_of(path):
@@ -346,6 +371,7 @@ def test_responses_and_questions_without_a_number_for_one_reason_share_a_sentenc
     campaign = write_campaign(tmp_path / "c", Shape(**FEW_FACTORS, study={"question": questions}))
     saturate(campaign, 4)
     evidence = gather(Campaign(campaign))
-    (sentence,) = unanswered.questions(evidence, answer_all(evidence))
-    assert sentence.values["responses"] == ("median latency", "CPU time per message")
-    assert sentence.values["question"].values == {"questions": ("A", "B")}
+    (gap,) = of(evidence).gaps
+    assert gap.responses == ("median latency", "CPU time per message")
+    assert gap.questions == ("A", "B")
+    assert SENTENCES.gap(gap).startswith("No interval for questions A and B in median latency and ")
