@@ -16,7 +16,7 @@ from scipy import stats as distributions
 from bench import twins
 from bench.populations import POPULATIONS, FloatArray, Population, generator
 from wattwire import stats
-from wattwire.analysis.error_checks import ALARM, SERIAL_ALARM, SPREAD_MIN
+from wattwire.analysis.topics.sensitivity.violations import ALARM, SERIAL_ALARM, SPREAD_MIN
 
 RUNS = (3, 5, 10, 20)
 LEVELS = (2, 3, 5)

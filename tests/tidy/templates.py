@@ -12,11 +12,14 @@ from collections.abc import Iterator
 import jinja2
 from jinja2 import nodes
 
+from wattwire.report.figures.charts_by_name import CHARTS
+
 WORDS = "words"
 """Name under which a page imports the macros of its `words.j2`."""
 LOOP = frozenset({"first", "last", "index", "index0"})
-_TAG = re.compile(r"<(?:table|th)\b[^>]*>")
-_GIVEN = re.compile(r'data-(rows|key|field|sentence)="([^"{]+)"')
+NEITHER = "is neither a field nor a sentence"
+_TAG = re.compile(r"<(?:table|th|figure)\b[^>]*>")
+_GIVEN = re.compile(r'data-(rows|points|key|field|of|sentence|reason|chart)="([^"{]+)"')
 
 
 def fields_of(source: str) -> set[str]:
@@ -46,22 +49,27 @@ def macros_of(environment: jinja2.Environment, source: str) -> set[str]:
 def name_problems(
     environment: jinja2.Environment, source: str, fields: set[str], macros: set[str]
 ) -> Iterator[str]:
-    """Yield each name that is neither a field nor, after `words.` or as a sentence, a macro."""
+    """Yield each name that is neither a field nor, after `words.` or as a sentence, a macro.
+
+    Charts are those of the page.
+    """
     for access in environment.parse(source).find_all(nodes.Getattr):
         owner = access.node.name if isinstance(access.node, nodes.Name) else ""
         known = LOOP if owner == "loop" else macros if owner == WORDS else fields
         if access.attr not in known:
-            yield f'{access.lineno}: "{access.attr}" is neither a field nor a sentence'
+            yield f'{access.lineno}: "{access.attr}" {NEITHER}'
     for tag in _TAG.finditer(source):
         given = dict(_GIVEN.findall(tag[0]))
         if "sentence" in given or "field" in given:
             given.pop("key", None)
         for attribute, path in given.items():
-            known = macros if attribute == "sentence" else fields
+            known_by_attribute = {"sentence": macros, "reason": macros, "chart": set(CHARTS)}
+            known = known_by_attribute.get(attribute, fields)
             for name in path.split("."):
                 if name not in known and not name.isdigit():
                     line = source.count("\n", 0, tag.start()) + 1
-                    yield f'{line}: data-{attribute}: "{name}" is neither a field nor a sentence'
+                    kinds = "is no chart" if attribute == "chart" else NEITHER
+                    yield f'{line}: data-{attribute}: "{name}" {kinds}'
 
 
 def unused_macros(macros: set[str], sources: str) -> set[str]:

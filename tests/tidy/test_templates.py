@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.tidy.layers import is_test
@@ -26,7 +28,8 @@ MODULES = "\n".join(
 
 @pytest.mark.parametrize("folder", TOPICS, ids=lambda folder: folder.name)
 def test_templates_use_what_exists_and_every_sentence_is_printed(folder) -> None:
-    fields = _fields((folder / "numbers.py").read_text("utf-8"))
+    modules = [path for path in folder.glob("*.py") if not path.name.startswith("test_")]
+    fields = set().union(*(_fields(path.read_text("utf-8")) for path in modules))
     templates = {path.name: path.read_text("utf-8") for path in sorted(folder.glob("*.j2"))}
     macros = macros_of(PLAIN, templates.get("words.j2", ""))
     problems = [
@@ -35,17 +38,16 @@ def test_templates_use_what_exists_and_every_sentence_is_printed(folder) -> None
         for problem in name_problems(PLAIN, source, fields, macros)
     ]
     idle = unused_macros(macros, "\n".join([*templates.values(), MODULES]))
-    sentences = set("".join(templates.values()).split('data-sentence="')[1:])
-    idle -= {text.split('"')[0] for text in sentences}
+    idle -= set(re.findall(r'data-(?:sentence|reason)="(\w+)"', "".join(templates.values())))
     problems += [f"{folder.name}/words.j2: the sentence {name} is printed nowhere" for name in idle]
     assert not problems, "\n" + "\n".join(problems)
 
 
-def _fields(numbers: str) -> set[str]:
-    """Return the fields of the classes in a topic's numbers and in the modules that it imports."""
-    paths = [ROOT / f"{name.replace('.', '/')}.py" for name in sorted(imported_modules(numbers))]
+def _fields(module: str) -> set[str]:
+    """Return the fields of the classes in a topic's module and in the modules that it imports."""
+    paths = [ROOT / f"{name.replace('.', '/')}.py" for name in sorted(imported_modules(module))]
     imported = [path.read_text("utf-8") for path in paths if path.is_file()]
-    return set().union(*map(fields_of, [numbers, RESULTS, *imported]))
+    return set().union(*map(fields_of, [module, RESULTS, *imported]))
 
 
 SOURCE = (
@@ -66,6 +68,9 @@ SOURCE = (
         ('\n<th data-key="x">', '2: data-key: "x" is neither'),
         ('<table data-rows="runs.rows">', '1: data-rows: "rows" is neither'),
         ('<th data-key="x" data-sentence="runs">', '1: data-sentence: "runs" is neither'),
+        ('<th data-key="x" data-sentence="said" data-of="run">', '1: data-of: "run" is neither'),
+        ('<figure data-chart="runs" data-points="named">', ""),
+        ('<figure data-chart="run" data-points="runs">', '1: data-chart: "run" is no chart'),
     ],
 )
 def test_a_name_that_does_not_exist_is_found(template, problem) -> None:

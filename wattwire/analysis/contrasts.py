@@ -70,7 +70,8 @@ def _draft(
 ) -> Answer:
     pending = stats.NotComputable("not computed")
     baseline = baseline_in(evidence, factor, response)
-    return Answer(question, response, factor, level, baseline, pending, pending)
+    titles = (evidence.title(factor, level), evidence.title(factor, baseline))
+    return Answer(question, response, factor, level, baseline, pending, pending, None, *titles)
 
 
 def _planned_contrasts(evidence: Evidence) -> list[tuple[str, Response, str, Any]]:

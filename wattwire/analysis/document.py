@@ -6,27 +6,21 @@ increases when a key is removed or changes its meaning, but not when a key is ad
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
 
-from wattwire import stats
-from wattwire.analysis.answering.answer_types import Answer, Answers
+from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.answering.confidence import CONFIDENCE
-from wattwire.analysis.best_alternative import Choice, choices
 from wattwire.analysis.carried import too_few
 from wattwire.analysis.dataset import Evidence, all_levels, by_treatment
-from wattwire.analysis.interactions import Change, by_level, changes
-from wattwire.analysis.json_values import finite, interval_values
+from wattwire.analysis.json_values import finite
 from wattwire.analysis.latency import Series
-from wattwire.analysis.publication.claims import Comparison, DecidedClaim, decide_claims
 from wattwire.analysis.responses import question_responses
 from wattwire.analysis.topics import topics
-from wattwire.model import words
 from wattwire.model.derived import FloatArray, column
 
 Result = TypeVar("Result")
@@ -37,8 +31,8 @@ VERSION = 2
 class Document:
     """All results of a campaign. `results` are those of the topics, by the name of their folder.
 
-    Without series of latencies, topics that need them have no result. `values` is the content of
-    analysis.json; missing numbers are null.
+    Without series of latencies, topics that need them or that only the page has have no result.
+    `values` is the content of analysis.json; missing numbers are null.
     """
 
     results: Mapping[str, Any]
@@ -54,13 +48,14 @@ def document(
 ) -> Document:
     """Compute each topic once, and return all results.
 
-    `series` maps each valid run to its latencies. analysis.json has no result that needs them.
+    `series` maps each valid run to its latencies, for a page. analysis.json has no result that
+    needs them.
     """
     results: dict[str, Any] = {}
     values = _other_values(evidence, answers)
     for name, topic in topics().items():
-        if series is not None or not topic.needs_series:
-            results[name] = topic.result(evidence, series or {})
+        if series is not None or not (topic.needs_series or topic.is_for_page):
+            results[name] = topic.result(evidence, series or {}, {"contrasts": answers, **results})
             values |= topic.stored(results[name])
     return Document(results, values)
 
@@ -72,76 +67,10 @@ def _other_values(evidence: Evidence, answers: Answers) -> dict[str, Any]:
         "study": evidence.study.name,
         "title": evidence.study.title,
         "primary": evidence.primary,
-        "blocks": answers.block_count,
         "runs": {"valid": evidence.usable.height, "excluded": evidence.excluded.height},
         "confidence": CONFIDENCE,
-        "family": answers.family,
-        "margin": answers.margin,
-        "contrasts": [_contrast(evidence, answers, answer) for answer in answers.items],
-        "changes": [
-            change_entry(evidence, change) for change in changes(by_level(evidence, answers))
-        ],
         "treatments": list(_treatments(evidence, answers)),
-        "best_alternatives": [_choice(choice) for choice in choices(evidence, answers)],
-        "claims": [_claim(item) for item in decide_claims(evidence, answers).items],
         "warm_up": evidence.warm_up,
-    }
-
-
-def _contrast(evidence: Evidence, answers: Answers, answer: Answer) -> dict[str, Any]:
-    """Return the entry of one contrast.
-
-    `kind` is ratio, difference, or none with a `reason`.
-    """
-    named = {
-        "question": answer.question,
-        "response": answer.response.column,
-        "unit": answer.response.unit,
-        "is_share": answer.response.share,
-        "factor": answer.factor,
-        "level": answer.level,
-        "baseline": answer.baseline,
-        "response_title": answer.response.title,
-        "level_title": evidence.title(answer.factor, answer.level),
-        "baseline_title": evidence.title(answer.factor, answer.baseline),
-    }
-    if not isinstance(answer.result, stats.Ratio | stats.Difference):
-        return {**named, "kind": "none", "reason": str(answer.result)}
-    is_ratio = isinstance(answer.result, stats.Ratio)
-    noise = answers.noise if is_ratio else answers.plain_noise
-    floor = noise.get(answer.response.column)
-    return {
-        **named,
-        "kind": "ratio" if is_ratio else "difference",
-        **interval_values(answer.interval),
-        "outcome": answers.outcome(answer),
-        # On the scale of the contrast: a factor above 1, or a difference in the response's unit.
-        "noise_floor": math.exp(floor) if is_ratio and floor is not None else floor,
-    }
-
-
-def change_entry(evidence: Evidence, change: Change) -> dict[str, Any]:
-    """Return the entry of a ratio that depends on another factor, with an interval per level."""
-    answer = change.answer
-    return {
-        "question": answer.question,
-        "response": answer.response.column,
-        "factor": answer.factor,
-        "level": answer.level,
-        "baseline": answer.baseline,
-        "other": change.other,
-        "response_title": answer.response.title,
-        "level_title": evidence.title(answer.factor, answer.level),
-        "baseline_title": evidence.title(answer.factor, answer.baseline),
-        "other_title": words.factor_title(change.other),
-        "levels": [
-            {
-                "level": level,
-                "level_title": evidence.title(change.other, level),
-                **interval_values(interval),
-            }
-            for level, interval in change.levels
-        ],
     }
 
 
@@ -181,79 +110,3 @@ def _geometric_mean(values: FloatArray) -> float | None:
     if not known.size or (known <= 0).any():
         return None
     return finite(float(np.exp(np.mean(np.log(known)))))
-
-
-def _choice(choice: Choice) -> dict[str, Any]:
-    """Return the study's alternatives in one response, in ascending order.
-
-    `group` is lowest, equal (within the margin), open (may be the lowest) or higher.
-    """
-    return {
-        "response": choice.response.column,
-        "unit": choice.response.unit,
-        "reason": choice.why_not,
-        "alternatives": [
-            {
-                "title": placed.title,
-                "levels": list(placed.levels),
-                "geometric_mean": finite(placed.typical),
-                "over_lowest": finite(placed.over_lowest),
-                "over_lowest_max": finite(placed.at_most),
-                "group": placed.group,
-            }
-            for placed in choice.placed
-        ],
-        "excluded": dict(choice.without),
-        "reversals": [
-            {
-                "factor": reversal.factor,
-                "level": reversal.level,
-                "title": reversal.title,
-                "ratio": reversal.ratio,
-            }
-            for reversal in choice.reversals
-        ],
-        "exchanges": [
-            {"factor": factor, **asdict(exchange)}
-            for factor, exchanges in choice.exchanges.items()
-            for exchange in exchanges
-        ],
-    }
-
-
-def _claim(item: DecidedClaim) -> dict[str, Any]:
-    """Return a claim of the publication with the ratios that decide it.
-
-    `verdict` is one of `DecidedClaim.verdict`. `reason` states why the claim has no comparison.
-    """
-    claim = item.claim
-    return {
-        "text": claim.text,
-        "source": claim.source,
-        "question": claim.question,
-        "response": claim.response,
-        "relation": claim.relation,
-        "left_times": claim.left_times,
-        "right_times": claim.right_times,
-        "verdict": item.verdict,
-        "reason": item.reason,
-        "comparisons": [_comparison(comparison) for comparison in item.comparisons],
-    }
-
-
-def _comparison(comparison: Comparison) -> dict[str, Any]:
-    """Return a ratio of the left to the right side of a claim, or the reason why there is none."""
-    result = comparison.result
-    interval = result if isinstance(result, stats.Interval) else None
-    return {
-        "left": dict(comparison.left),
-        "right": dict(comparison.right),
-        "at": dict(comparison.at),
-        "estimate": finite(interval.estimate) if interval else None,
-        "low": finite(interval.low) if interval else None,
-        "high": finite(interval.high) if interval else None,
-        "interval_level": interval.level if interval else None,
-        "outcome": comparison.outcome,
-        "decision": comparison.decision,
-        "reason": "" if interval else str(result),
-    }

@@ -23,9 +23,11 @@ from wattwire.analysis.answering.confidence import CONFIDENCE
 from wattwire.analysis.answering.single_contrast import contrast
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather, rows_at, same_level
-from wattwire.analysis.document import document
+from wattwire.analysis.document import Document, document
 from wattwire.analysis.latency import all_series
 from wattwire.analysis.responses import CPU, LATENCY_P50
+from wattwire.analysis.topics.answers.nothing import ended
+from wattwire.analysis.topics.answers.numbers import AnsweredStudy
 from wattwire.analysis.topics.rates.numbers import delivered_hz, delivered_kind
 from wattwire.analysis.topics.settling.numbers import expects_steady_state, settling
 from wattwire.cli import answer_table
@@ -35,7 +37,7 @@ from wattwire.model.derived import FloatArray, after_warmup, column, due_after_w
 from wattwire.report.tables import due_time, placements
 from wattwire.report.topic_page import Sentences
 from wattwire.report.words import concurrency, guarantees
-from wattwire.report.words.answers import all_ended, headline, sentence_of_all
+from wattwire.report.words.headline import headline
 from wattwire.report.words.headlines import single_treatment
 from wattwire.store import Campaign
 
@@ -176,18 +178,19 @@ def compare(campaign: Campaign) -> Comparison:
         of_table = (_line(evidence, frame, factor, v, others) for v in evidence.factors[factor])
         rows += sorted(filter(None, of_table), key=_place)
     compared_rows = tuple(_with_ratio(evidence, frame, factor, row, answers) for row in rows)
+    results = document(evidence, answers)
     return Comparison(
-        _answer(evidence, answers, compared_rows),
+        _answer(evidence, results, compared_rows),
         factor,
         baseline_in(evidence, factor, LATENCY_P50),
         headings,
         compared_rows,
-        0 if all_ended(evidence) else evidence.usable.height,
+        0 if ended(evidence) else evidence.usable.height,
         len(evidence.planned),
         frame["block"].n_unique() if frame.height else 0,
         answers.family if evidence.usable.height else answers.family_of_all,
         Sentences("rates").delivered(delivered_kind(evidence)),
-        tuple(answer_table.lines(document(evidence, answers).values, WIDTH)),
+        tuple(answer_table.lines(results, WIDTH)),
         tuple(_notes(evidence)),
     )
 
@@ -205,7 +208,7 @@ def _heading(evidence: Evidence, factor: str, others: Sequence[tuple[str, Any]])
     return ", ".join(evidence.title(*pair) for pair in (*common, *others))
 
 
-def _answer(evidence: Evidence, answers: Answers, rows: Sequence[Line]) -> str:
+def _answer(evidence: Evidence, results: Document, rows: Sequence[Line]) -> str:
     """Return the first line of the page.
 
     Without a valid run, it includes the reason that all runs share. For a single cell, it begins
@@ -214,11 +217,13 @@ def _answer(evidence: Evidence, answers: Answers, rows: Sequence[Line]) -> str:
     if not rows:
         title = evidence.study.title
         return f"{title}: no run was finished, so there is nothing to compare."
-    page_answer = headline(evidence, answers)
+    page_answer = headline(evidence, results)
+    study = results.result(AnsweredStudy)
     if not evidence.usable.height:
-        sentences = (sentence_of_all(evidence, answer, answers) for answer in answers.items)
-        return " ".join(filter(None, (page_answer, next(filter(None, sentences), None))))
-    if FACTOR in evidence.varied or all_ended(evidence):
+        statements = (item for question in study.questions for item in question.with_all)
+        texts = map(Sentences("answers").with_excluded, statements)
+        return " ".join([page_answer, *itertools.islice(texts, 1)])
+    if FACTOR in evidence.varied or study.headline.ended:
         return page_answer
     if values := single_treatment.sentence(evidence):
         return values
@@ -227,7 +232,7 @@ def _answer(evidence: Evidence, answers: Answers, rows: Sequence[Line]) -> str:
     titles = [row.title, *(evidence.title(*pair) for pair in row.others)]
     at = f" at {', '.join(titles)}" if len(rows) > 1 else ""
     median_words = f"{row.cell}{at}: median latency {_centre(row)}."
-    return f"{median_words} {page_answer}" if answers.computed() else median_words
+    return f"{median_words} {page_answer}" if study.contrasts.computed() else median_words
 
 
 def _line(

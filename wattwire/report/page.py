@@ -27,7 +27,7 @@ from wattwire.report.parts import Section, Table, figures_of, tables_of, write_c
 from wattwire.report.print import render
 from wattwire.report.print.latex import write_tex
 from wattwire.report.topic_page import Sentences
-from wattwire.report.words import unanswered
+from wattwire.report.words.headline import questions_without_answer
 from wattwire.report.words.phrases import split
 from wattwire.store import open_campaign
 from wattwire.store.files import refuse_links
@@ -85,7 +85,7 @@ def write_report(campaign: Path | CampaignReader, printed: bool = False) -> tupl
         notices = [VALIDITY.sentence(notice) for notice in results.result(Validity).notices]
         title, rest, lines = _head(parts, data)
         answer = [title, rest, *(line.text for line in lines if not line.page_only)]
-        answer = [text for text in (*answer, *unanswered.questions(evidence, answers)) if text]
+        answer = [text for text in (*answer, *questions_without_answer(results)) if text]
         (folder / "answer.txt").write_text("".join(f"{line}\n" for line in answer), "utf-8")
         (folder / "validity.txt").write_text("".join(f"{line}\n" for line in notices), "utf-8")
         text = json.dumps(results.values, indent=1, allow_nan=False)
@@ -114,12 +114,10 @@ def _sections(parts: Sequence[PagePart], data: PageData) -> Iterator[Section]:
 def _head(parts: Sequence[PagePart], data: PageData) -> tuple[str, str, list[HeadLine]]:
     """Return the title of the page, its sentences that found no room, and the lines by place."""
     head_lines = [line for part in parts for line in part.head(data)]
-    head_lines += [
-        HeadLine(place, text, page_only=True)
-        for topic in data.topics.values()
-        for place, text in topic.lines
-    ]
-    head_lines.sort(key=lambda line: line.place)
+    for topic in data.topics.values():
+        head_lines += [HeadLine(at[0], text, True, at[1:]) for at, text in topic.lines]
+        head_lines += [HeadLine(at[0], text, False, at[1:]) for at, text in topic.terminal_lines]
+    head_lines.sort(key=lambda line: (line.place, line.within))
     title, rest = split((line.text for line in head_lines if line.place == TITLE), TITLE_MAX)
     return title, rest, [line for line in head_lines if line.place != TITLE]
 

@@ -18,13 +18,12 @@ from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.document import Document
 from wattwire.analysis.latency import Series
-from wattwire.analysis.publication.claims import DecidedClaims, decide_claims
 from wattwire.analysis.topics import topics
 from wattwire.report import sections
 from wattwire.report.findings import Findings
 from wattwire.report.parts import Section
 from wattwire.report.tables.factor_columns import factor_columns
-from wattwire.report.topic_page import Placed, TopicPage, topic_page
+from wattwire.report.topic_page import Place, Placed, TopicPage, topic_page
 
 TITLE = 0
 """Position of the title's sentences. Lines with other positions follow below the title."""
@@ -41,25 +40,18 @@ class PageData:
     findings: Findings
 
     @cached_property
-    def claims(self) -> DecidedClaims:
-        """The decided claims, for their section and for the lines at the top of the page."""
-        return decide_claims(self.evidence, self.answers)
-
-    @cached_property
     def topics(self) -> dict[str, TopicPage]:
         """What each topic prints on the page."""
         factors = factor_columns(self.evidence)
-        results = self.document.results
-        return {name: topic_page(name, result, factors) for name, result in results.items()}
+        return {
+            name: topic_page(name, result, factors, topics()[name].place_of_parts)
+            for name, result in self.document.results.items()
+        }
 
     def joining(self, section: str) -> list[Placed]:
         """Return the parts of the topics that join a section, by place."""
-        parts = [
-            (topic.place or 0, part)
-            for name, topic in topics().items()
-            if topic.section == section
-            for _, part in self.topics[name].parts
-        ]
+        joining = (page for name, page in self.topics.items() if topics()[name].section == section)
+        parts = [part for page in joining for part in page.parts]
         return sorted(parts, key=itemgetter(0))
 
 
@@ -67,12 +59,15 @@ class PageData:
 class HeadLine:
     """A line at the top of the page. Lines with the place TITLE form the title.
 
+    Lines with the same place are in the order of `within`.
+
     The terminal prints the same lines, except if `page_only`: those that it prints by other means.
     """
 
     place: int
     text: str
     page_only: bool = False
+    within: Place = ()
 
 
 def no_lines(data: PageData) -> Iterable[HeadLine]:

@@ -3,24 +3,38 @@
 A topic's folder has `words.j2`, whose macros are its sentences, and `page.html.j2`, which prints
 them on the page. The page is written in a few elements of HTML:
 
-    <header data-place="10">   a line at the top of the page; larger places are further down
+    <header data-place="10" class="terminal">
+                               a line at the top of the page; larger places are further down. With
+                               the class, the terminal prints it, too
+    <header class="title">     a sentence of the page's title; `words/headline.py` joins them
     <h2 id="ID" class="empty"> the section's title; class="empty" if the section has no data
     <p class="TONE" data-key="…" data-value="…">    a paragraph, with what tests assert
     <table id="ID" data-rows="FIELD">               a table with a row per member of a field
       <caption>, <th …>, <tfoot>                    its title, its columns and its note
+    <figure id="ID" data-chart="NAME" data-points="FIELD" data-x="TITLE" data-y="TITLE">
+      <caption>, <figcaption>                       its title and its caption
     <details>                  a fold; <summary> is its title
 
-Without <h2>, the parts join the section that the topic names. Parts are in their order, or sorted
-by `data-place` if parts of other topics join them; without it, the place of a part is 0.
+Without <h2>, the parts join the section that the topic names. All parts of a section are sorted by
+`data-place`, numbers with dots such as 30.2.10, which is between 30.2 and 30.3. The place of a part
+without it is 0, or that of the topic if the part joins another section.
 
     <th data-key="KEY" data-field="FIELD" class="KIND" data-unit="UNIT" …>   a column
     <th data-key="KEY" data-sentence="MACRO" data-field="FIELD">             a column of sentences
+    <th data-key="KEY" data-reason="MACRO">                  a column of numbers or reasons for none
     <th data-factors>                                                a column per varied factor
+    <th data-factors="NAME" data-field="FIELD">                      the column of one varied factor
 
 A cell is the row's FIELD, which is KEY without `data-field`, or the sentence MACRO about the row.
-With both, the sentence replaces a FIELD that is None. The cells of varied factors are the row's
-`treatment`. White space is as in HTML, where any amount is one space, except that a line break
-before , ; . : or ) is none.
+With both, the sentence replaces a FIELD that is None; with `data-reason`, it is the reason for a
+missing number. With `data-of="FIELD"`, the sentence is about this field of the row, and a cell
+without it is empty. The cells of varied factors are the row's `treatment`. With `data-factor`, the
+page can filter the rows by the levels in the column; with `data-whole`, the page truncates no cell.
+<table data-columns="with-values"> omits columns without a value. A chart is one of
+`figures/charts_by_name.py`, and its FIELD is a `Chart`.
+
+White space is as in HTML, where any amount is one space, except that a line break before , ; . : or
+) is none.
 """
 
 from __future__ import annotations
@@ -37,20 +51,58 @@ from jinja2.nodes import EvalContext
 from markupsafe import Markup
 
 from wattwire.model import words
-from wattwire.report.parts import Column, Fold, Section, Table, Text
-from wattwire.stats import Interval
+from wattwire.report.figures.charts_by_name import CHARTS
+from wattwire.report.parts import Column, Figure, Fold, Section, Table, Text, with_values
+from wattwire.stats import Interval, NotComputable
 
-PARTS = frozenset({"p", "table", "details"})
-ELEMENTS = PARTS | {"header", "h2", "caption", "th", "tfoot", "summary"}
+PARTS = frozenset({"p", "table", "figure", "details"})
+ELEMENTS = PARTS | {"header", "h2", "caption", "th", "tfoot", "figcaption", "summary"}
+TERMINAL, TITLE = "terminal", "title"
+"""Classes of lines at the top of the page: those that the terminal prints, too, and the title's."""
 _SPACE = re.compile(r"[ \t\r\n]+")
 _BREAK_BEFORE_MARK = re.compile(r"[ \t]*[\r\n][ \t\r\n]*(?=[,;.:)])")
-Placed = tuple[int, Text | Table | Fold]
+Part = Text | Table | Figure | Fold
+Place = tuple[int, ...]
+"""The place 30.2 is (30, 2)."""
+Placed = tuple[Place, Part]
 """A part of a section, after its place among the parts."""
 
 
 def quantity(value: float, unit: str) -> str:
     """Format a number with its unit, if it has one."""
     return f"{words.number(value)} {unit}".rstrip()
+
+
+def interval(value: Interval) -> str:
+    """Format an interval, for example "1.20 [1.05, 1.37]"."""
+    estimate, low, high = words.limits(value.estimate, value.low, value.high)
+    return f"{estimate} [{low}, {high}]"
+
+
+def estimate(value: Interval) -> str:
+    """Format the estimate of an interval, with as many digits as its limits need."""
+    return words.limits(value.estimate, value.low, value.high)[0]
+
+
+def limits(value: Interval) -> str:
+    """Format the limits of an interval, for example "1.05 to 1.37"."""
+    return " to ".join(words.limits(value.estimate, value.low, value.high)[1:])
+
+
+def without_ending(text: str, ending: str) -> str:
+    """Return text without these words at its end."""
+    return text.removesuffix(f" {one_line(ending)}")
+
+
+def capital(text: str) -> str:
+    """Return text with a capital first letter. Escaped text stays escaped."""
+    text = one_line(text)
+    return text[:1].upper() + text[1:]
+
+
+def outcome(key: str) -> str:
+    """Return the text of a contrast's outcome; an outcome without a text is its own text."""
+    return words.OUTCOMES.get(key, key)
 
 
 @jinja2.pass_eval_context
@@ -76,6 +128,13 @@ FILTERS: dict[str, Callable[..., str]] = {
     "plural": words.plural,
     "confidence": words.confidence,
     "quantity": quantity,
+    "interval": interval,
+    "estimate": estimate,
+    "limits": limits,
+    "without_ending": without_ending,
+    "capital": capital,
+    "outcome": outcome,
+    "p_equals": words.p_equals,
     "listed": listed,
     "formatted": format,
 }
@@ -118,13 +177,16 @@ class Sentences:
 class TopicPage:
     """What a topic prints: the parts of a section, and lines (place, text) at the top of the page.
 
-    `id` and `title` are those of the topic's own section. The title is "" if the topic has none.
+    The terminal prints `terminal_lines` as well. `sentences` are those of the page's title. `id`
+    and `title` are those of the topic's own section. The title is "" if the topic has none.
     """
 
     id: str
     title: str
     parts: tuple[Placed, ...]
-    lines: tuple[tuple[int, str], ...]
+    lines: tuple[tuple[Place, str], ...]
+    terminal_lines: tuple[tuple[Place, str], ...] = ()
+    sentences: tuple[str, ...] = ()
     has_no_data: bool = False
 
     @property
@@ -140,10 +202,12 @@ class TopicPage:
         return Section(self.id, self.title, [part for _, part in parts], self.has_no_data)
 
 
-def topic_page(topic: str, result: Any, factors: Sequence[Column] = ()) -> TopicPage:
+def topic_page(
+    topic: str, result: Any, factors: Sequence[Column] = (), place: int = 0
+) -> TopicPage:
     """Return what a topic prints about its result. `factors` are the columns of varied factors.
 
-    Raises ValueError for an unknown element.
+    `place` is that of parts without a place. Raises ValueError for an unknown element.
     """
     reader = _Elements()
     reader.feed(HTML.get_template(f"{topic}/page.html.j2").render({topic: result}))
@@ -151,12 +215,15 @@ def topic_page(topic: str, result: Any, factors: Sequence[Column] = ()) -> Topic
     elements = reader.elements
     titles = [element for element in elements if element.tag == "h2"]
     title = titles[0] if titles else _Element("h2", {})
+    lines = [element for element in elements if element.tag == "header"]
     build = _Builder(topic, result, factors)
     return TopicPage(
         title.given.get("id", topic.replace("_", "-")),
         title.text,
-        tuple((element.place, build.part(element)) for element in elements if element.is_part),
-        tuple((element.place, element.text) for element in elements if element.tag == "header"),
+        tuple((part.place(place), build.part(part)) for part in elements if part.is_part),
+        tuple((line.place(), line.text) for line in lines if line.style == ""),
+        tuple((line.place(), line.text) for line in lines if line.style == TERMINAL),
+        tuple(line.text for line in lines if line.style == TITLE),
         title.given.get("class") == "empty",
     )
 
@@ -168,13 +235,17 @@ class _Element:
     text: str = ""
     inner: list[_Element] = field(default_factory=list)
 
-    @property
-    def place(self) -> int:
-        return int(self.given.get("data-place", 0))
+    def place(self, default: int = 0) -> Place:
+        given = self.given.get("data-place")
+        return tuple(map(int, given.split("."))) if given else (default,)
 
     @property
     def is_part(self) -> bool:
         return self.tag in PARTS
+
+    @property
+    def style(self) -> str:
+        return self.given.get("class", "")
 
     def texts(self, tag: str) -> Iterator[str]:
         return (element.text for element in self.inner if element.tag == tag)
@@ -221,13 +292,15 @@ class _Builder:
     result: Any
     factors: Sequence[Column]
 
-    def part(self, element: _Element) -> Text | Table | Fold:
+    def part(self, element: _Element) -> Part:
         given = element.given
         if element.tag == "p":
             key, value = given.get("data-key", ""), given.get("data-value", "")
             return Text(element.text, given.get("class", ""), key, value)
         if element.tag == "table":
             return self._table(element)
+        if element.tag == "figure":
+            return self._figure(element)
         inner = [self.part(part) for part in element.inner if part.is_part]
         return Fold(next(element.texts("summary")), inner)
 
@@ -235,17 +308,33 @@ class _Builder:
         headings = [heading for heading in element.inner if heading.tag == "th"]
         columns: list[Column] = []
         for heading in headings:
-            columns += self.factors if _is_factors(heading) else [_column(heading)]
+            columns += self._factors(heading) if _is_factors(heading) else [_column(heading)]
         rows = [self._row(headings, row) for row in _field(self.result, element.given["data-rows"])]
+        if element.given.get("data-columns") == "with-values":
+            columns = with_values(columns, rows)
         title, note = next(element.texts("caption")), next(element.texts("tfoot"), "")
         return Table(element.given["id"], title, columns, rows, note)
+
+    def _figure(self, element: _Element) -> Figure:
+        given = element.given
+        draw, chart = CHARTS[given["data-chart"]], _field(self.result, given["data-points"])
+        spec = draw(chart, given.get("data-x", ""), given.get("data-y", ""))
+        title, caption = next(element.texts("caption")), next(element.texts("figcaption"), "")
+        return Figure(given["id"], title, caption, spec)
+
+    def _factors(self, heading: _Element) -> list[Column]:
+        """Return the columns of all varied factors, or of the one that the heading names."""
+        name = heading.given["data-factors"]
+        return [factor for factor in self.factors if name in ("", factor.key)]
 
     def _row(self, headings: Sequence[_Element], row: Any) -> dict[str, Any]:
         cells: dict[str, Any] = {}
         for heading in headings:
             if _is_factors(heading):
-                names = [factor.key for factor in self.factors]
-                cells |= dict(zip(names, row.treatment, strict=True))
+                given, names = heading.given, [factor.key for factor in self._factors(heading)]
+                is_one = "data-field" in given
+                levels = [_field(row, given["data-field"])] if is_one else row.treatment
+                cells |= dict(zip(names, levels, strict=True))
             else:
                 cells[heading.given["data-key"]] = self._cell(heading.given, row)
         return cells
@@ -253,8 +342,12 @@ class _Builder:
     def _cell(self, given: dict[str, str], row: Any) -> Any:
         is_field = "data-field" in given or "data-sentence" not in given
         value = _field(row, given.get("data-field", given["data-key"])) if is_field else None
+        if value is None and "data-reason" in given:
+            return NotComputable(getattr(Sentences(self.topic), given["data-reason"])(row))
         if value is None and "data-sentence" in given:
-            return getattr(Sentences(self.topic), given["data-sentence"])(row)
+            about = _field(row, given["data-of"]) if "data-of" in given else row
+            sentence = getattr(Sentences(self.topic), given["data-sentence"])
+            return None if about is None else sentence(about)
         return value
 
 
@@ -271,6 +364,8 @@ def _column(heading: _Element) -> Column:
         given.get("data-unit", ""),
         int(given.get("data-digits", Column.digits)),
         group=given.get("data-group", ""),
+        factor=given.get("data-factor", ""),
+        is_whole="data-whole" in given,
     )
 
 

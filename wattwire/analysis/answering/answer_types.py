@@ -20,7 +20,7 @@ NUMBER = (stats.Ratio, stats.Difference)
 class Answer:
     """Comparison of a level with its baseline in a response.
 
-    `with_all` is the result with excluded runs included.
+    `with_all` is the result with excluded runs included. The titles are those of both levels.
     """
 
     question: str
@@ -31,6 +31,8 @@ class Answer:
     result: Result
     with_all: Result
     by_ranks: stats.Interval | stats.TooFew | stats.NotComputable | None = None
+    level_title: str = ""
+    baseline_title: str = ""
 
     @property
     def key(self) -> tuple[str, str, str]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wattwire.analysis.answering.answer_types import Answer, Answers
-from wattwire.analysis.dataset import Evidence
-from wattwire.analysis.interactions import Change, by_level, changes
+from wattwire.analysis.topics.interactions.numbers import Change, Interactions
 from wattwire.model.flows import COLUMN, FLOWS, names_in
 
 MEDIAN = "latency_p50_us"
@@ -26,7 +25,7 @@ class Growth:
     change: Change | None
 
 
-def growths(evidence: Evidence, answers: Answers) -> list[Growth]:
+def growths(answers: Answers, interactions: Interactions) -> list[Growth]:
     """Return the growth of median latency for each answer that adds flows to its baseline."""
     found: dict[tuple[str, str], Growth] = {}
     for answer in answers.items:
@@ -37,7 +36,8 @@ def growths(evidence: Evidence, answers: Answers) -> list[Growth]:
         added = tuple(name for name in after if name not in before)
         if not added or not {*before, of_flow["flow"]} <= {*after}:
             continue
-        largest = next(iter(changes(by_level(evidence, answers, [answer]))), None)
+        own = (change for change in interactions.changes if change.answer is answer)
+        largest = next(own, None)
         growth = Growth(answer, of_flow["flow"], added, largest)
         found.setdefault((of_flow["flow"], str(answer.level)), growth)
     return list(found.values())

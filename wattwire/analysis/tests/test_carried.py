@@ -16,8 +16,8 @@ from wattwire.analysis.document import document
 from wattwire.analysis.topics.controls.numbers import noise
 from wattwire.analysis.topics.limits.numbers import BROKEN, UNCLEAR, limits
 from wattwire.model.quantiles import share_of
+from wattwire.report.tests.answered import headline
 from wattwire.report.tests.synthetic import Shape, put_row, row_of, write_campaign
-from wattwire.report.words.answers import headline
 from wattwire.store import Campaign
 
 ASKED = ["latency_p50_us", "latency_p90_us", "latency_p99_us"]

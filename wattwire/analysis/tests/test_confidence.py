@@ -15,8 +15,8 @@ from wattwire.analysis.comparing.common import single_level
 from wattwire.analysis.comparing.within_campaign import compare_inside
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather
-from wattwire.analysis.interactions import by_level
 from wattwire.analysis.topics.controls.numbers import noise
+from wattwire.analysis.topics.interactions.numbers import by_level
 from wattwire.analysis.topics.limits.numbers import limits
 from wattwire.report.tests.synthetic import Shape, write_campaign
 from wattwire.report.tests.test_comparing import of_variants

@@ -73,10 +73,10 @@ def test_treatments_hold_every_valid_run_once(tmp_path):
     assert found["runs"]["valid"] == evidence.usable.height
 
 
-def test_topics_that_need_latencies_have_a_result_only_with_them(tmp_path):
+def test_topics_that_need_latencies_or_are_for_the_page_have_a_result_only_with_them(tmp_path):
     evidence = gather(Campaign(write_campaign(tmp_path / "c", Shape())))
     answers = answer_all(evidence)
-    needing = {name for name, topic in topics().items() if topic.needs_series}
+    needing = {n for n, topic in topics().items() if topic.needs_series or topic.is_for_page}
     assert needing
     without = document(evidence, answers)
     assert set(without.results) == set(topics()) - needing

@@ -13,20 +13,19 @@ import polars as pl
 import pytest
 
 from wattwire import stats
-from wattwire.analysis import best_alternative as lowest
 from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.answering.block_models import block_table, usable_fit
 from wattwire.analysis.carry_over import carry_over
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.responses import resolve
-from wattwire.report.sections import answers as answered
-from wattwire.report.tables import best_alternative as best_alternative_table
-from wattwire.report.tests.phrase_search import only, phrases_in
+from wattwire.analysis.topics.answers.numbers import Substitute
+from wattwire.analysis.topics.ranking.numbers import ranking
+from wattwire.analysis.topics.unanswered.cautions import OutcomeRuns
+from wattwire.analysis.topics.unanswered.numbers import unanswered
+from wattwire.report.tests.answered import answered_study, headline, page_headline
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, put_row, row_of, write_campaign
-from wattwire.report.words import best_alternative as lowest_told
-from wattwire.report.words import unanswered
-from wattwire.report.words.answers import headline
+from wattwire.report.topic_page import Sentences
 from wattwire.store import Campaign
 
 QUESTION = {
@@ -125,29 +124,24 @@ def test_a_baseline_without_a_bound_gives_way_in_that_response_alone(tmp_path: P
     assert four.baseline == 2 and isinstance(four.result, stats.Ratio)
     assert "no finite" in str(result_of(answers, "latency_p50_us", 1).result)
     assert result_of(answers, "cpu_us_per_message", 4).baseline == 2, "83 % of calls were lost"
-    part = answered.section(evidence, answers)
-    texts = [text.values for text in phrases_in(part, "answers.baseline_without_value")]
-    changed_baseline = {"planned": "1 client", "baseline": "2 clients"}
-    assert {"response": "median latency", **changed_baseline} in texts
+    substitutes = answered_study(evidence, answers).substitutes
+    assert Substitute("1 client", "2 clients", "median latency") in substitutes
 
 
 def test_alternatives_without_a_bound_stand_last_and_the_others_are_ranked(tmp_path: Path) -> None:
     made = campaign(tmp_path / "c", answers={"best_of": ["language", "clients"], "margin": 0.05})
     folder, _ = changed(made, DEAD, 4, **LOST)
     evidence, answers = answers_of(folder)
-    text = unanswered.headline(evidence, answers)
-    assert only(text, "best_headline.headline").values["alternatives"] == 5
-    leaders = phrases_in(text, "best_headline.leader") + phrases_in(
-        text, "best_headline.same_leader"
-    )
-    assert "median latency" in {leader.values["response"] for leader in leaders}
-    ranked = best_alternative_table.table(evidence, lowest.choices(evidence, answers))
-    assert ranked is not None
-    last = ranked.rows[-2:]
-    assert {row["alternative"] for row in last} == {"Python 4 clients"}
-    assert any("no finite median latency in 4 of 4 runs" in row["group"] for row in last)
-    rest = ranked.rows[:-2]
-    assert len(rest) == 10 and all(row["alternative"] != "Python 4 clients" for row in rest)
+    result = ranking(evidence, answers)
+    assert result.headline is not None and result.headline.alternatives == 5
+    ranked = [clause.choice for clause in result.headline.clauses if clause.choice]
+    assert "median latency" in {choice.response.title for choice in ranked}
+    assert ", of 5 alternatives, " in page_headline(evidence, answers)
+    last = result.rows[-2:]
+    assert {row.alternative for row in last} == {"Python 4 clients"}
+    assert any("no finite median latency in 4 of 4 runs" in row.reason for row in last)
+    rest = result.rows[:-2]
+    assert len(rest) == 10 and all(row.alternative != "Python 4 clients" for row in rest)
 
 
 @pytest.mark.parametrize("column", ["failed", "lost"])
@@ -162,17 +156,16 @@ def test_a_server_that_fails_its_calls_is_not_the_cheapest(tmp_path: Path, colum
         "Swift 1 client: no CPU time per message to compare in 4 of 4 runs, because 83 % of the "
         "calls failed or were lost"
     ) in told
-    choice = next(
-        one
-        for one in lowest.choices(evidence, answers)
-        if one.response.column == "cpu_us_per_message"
+    (question,) = ranking(evidence, answers).questions
+    ranked = next(
+        one for one in question.responses if one.choice.response.column == "cpu_us_per_message"
     )
+    choice = ranked.choice
     assert len(choice.placed) == 5 and list(choice.without) == ["Swift 1 client"]
-    sentences = lowest_told.sentences(evidence, evidence.study.questions[0], [choice])
-    assert only(sentences, "best.lowest").values["title"] in ("Swift 2 clients", "Swift 4 clients")
-    wins = [one.values for one in phrases_in(sentences, "best.win")]
+    assert choice.leader in ("Swift 2 clients", "Swift 4 clients")
     # The alternative is compared at two of three numbers of clients.
-    assert {"level": "Swift", "levels": 2} in wins
+    winners = [winner for wins in ranked.wins for winner in wins.winners]
+    assert ("Swift", 2) in [(winner.title, winner.levels) for winner in winners]
 
 
 def test_a_few_failed_calls_leave_costs_and_latency_compared(tmp_path: Path) -> None:
@@ -209,13 +202,13 @@ def test_many_treatments_with_the_same_outcome_share_a_sentence(tmp_path: Path) 
     for language, clients in ((SLOW, 1), (SLOW, 2), (SLOW, 4), (FAST, 4)):
         where = {"language": language, "clients": clients}
         changed(folder, where, 2, outcome="saturated")
-    first = headline(*answers_of(folder))
-    assert phrases_in(first, "not_compared.failed") == []
-    shared = only(first, "not_compared.several_failed")
-    assert (shared.values["treatments"], shared.values["runs"]) == (4, 16)
-    assert [outcome.values for outcome in shared.values["outcomes"]] == [
-        {"outcome": "saturated", "runs": 8}
-    ]
+    evidence, answers = answers_of(folder)
+    (shared,) = (item for item in unanswered(evidence, answers).uncompared if item.outcomes)
+    assert (shared.treatments, shared.runs) == (4, 16)
+    assert shared.outcomes == (OutcomeRuns("saturated", 8),)
+    text = "4 treatments saturated in 8 of 16 runs; see “Counts, losses, starts”."
+    assert Sentences("unanswered").uncompared(shared) == text
+    assert text in headline(evidence, answers)
 
 
 def test_a_minority_of_saturated_runs_is_left_out_and_every_contrast_stays(
@@ -233,9 +226,12 @@ def test_a_minority_of_saturated_runs_is_left_out_and_every_contrast_stays(
     assert isinstance(fit, stats.Fit) and fit.residuals.size == 22
     means = block_table(evidence, resolve("latency_p50_us"), "clients", [1, 4])
     assert np.exp(means).max() < 1e5, "the void latency is in no companion of the ratio"
-    counted = only(headline(evidence, answers), "not_compared.left_out").values
-    assert (counted["saturated"], counted["runs"], len(counted["treatments"])) == (2, 24, 2)
-    assert phrases_in(headline(evidence, answers), "not_compared.failed") == []
+    result = unanswered(evidence, answers)
+    counted = result.left_out
+    assert counted is not None
+    assert (counted.saturated, counted.runs, len(counted.treatments)) == (2, 24, 2)
+    assert Sentences("unanswered").left_out(counted) in headline(evidence, answers)
+    assert not [item for item in result.uncompared if item.outcomes]
 
 
 def test_a_minority_of_saturated_runs_is_in_no_mean_of_a_ranking_and_in_no_test_of_predecessors(
@@ -247,9 +243,9 @@ def test_a_minority_of_saturated_runs_is_in_no_mean_of_a_ranking_and_in_no_test_
     high = {"outcome": "saturated", "latency_p50_us": 1e9, "cpu_us_per_message": 1e9}
     changed(folder, {"language": FAST, "clients": 4}, 1, **high)
     evidence, answers = answers_of(folder)
-    for choice in lowest.choices(evidence, answers):
+    for choice in ranking(evidence, answers).choices:
         assert max(placed.typical for placed in choice.placed) < 1e5
-        assert choice.saturated == {}
+        assert choice.saturated == ()
     previous = carry_over(evidence).previous
     assert isinstance(previous, stats.Effect)
     assert previous.error_degrees == clean.previous.error_degrees - 1
@@ -264,7 +260,8 @@ def test_a_treatment_of_which_half_is_saturated_is_in_no_ratio_and_the_other_lev
         refused = result_of(answers, "latency_p50_us", level).result
         assert "saturated) in 2 of " in str(refused), refused
     assert isinstance(result_of(answers, "latency_p50_us", 2).result, stats.Ratio)
-    assert phrases_in(headline(evidence, answers), "not_compared.left_out") == []
-    remaining = phrases_in(headline(evidence, answers), "answer.at_level")
+    assert unanswered(evidence, answers).left_out is None
+    remaining = answered_study(evidence, answers).headline.remaining
     assert remaining, "the refused answer has its ratio at the levels without saturated runs"
-    assert all(phrases_in(one, "answer.ratio") for one in remaining)
+    assert all(isinstance(one.statement.answer.result, stats.Ratio) for one in remaining)
+    assert f"At {remaining[0].level_title}, " in headline(evidence, answers)

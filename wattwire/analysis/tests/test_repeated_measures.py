@@ -13,10 +13,9 @@ from wattwire.analysis.comparing.common import Runs
 from wattwire.analysis.comparing.two_campaigns import _ratio
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
-from wattwire.analysis.error_checks import violations
+from wattwire.analysis.topics.sensitivity.violations import violations
 from wattwire.imports import table, writing
-from wattwire.report.tests.phrase_search import only
-from wattwire.report.words.answers import headline
+from wattwire.report.tests.answered import headline
 
 SESSIONS, TRIALS, CAMPAIGNS = 6, 20, 400
 STACKS = ("a", "b")
@@ -61,9 +60,9 @@ def test_the_interval_is_the_paired_t_interval_over_sessions(tmp_path) -> None:
     sides = block_table(evidence, answer.response, "stack", ["b", "a"])
     assert sides.shape == (SESSIONS, 2)
     assert np.mean(sides @ [1.0, -1.0]) == pytest.approx(centre, abs=1e-8)
-    basis = only(headline(evidence, answers), "answer.blocks_of_means").values
-    assert basis == {"blocks": SESSIONS, "runs": SESSIONS * 2 * TRIALS}
-    assert violations(evidence, [answer.response]).correlations == []
+    runs = SESSIONS * 2 * TRIALS
+    assert f"means of {SESSIONS} blocks, {runs} runs)" in headline(evidence, answers)
+    assert violations(evidence, [answer.response]).correlations == ()
 
 
 def test_equal_stacks_differ_in_five_percent_of_tables_with_an_effect_of_the_session(

@@ -11,12 +11,13 @@ import pytest
 from wattwire import stats
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather
-from wattwire.analysis.interactions import by_level
+from wattwire.analysis.topics.answers.gaps import Gaps, gaps_of
+from wattwire.analysis.topics.interactions.numbers import by_level
 from wattwire.cli.try_table import compare
 from wattwire.model.stored_study import stored_study
-from wattwire.report.tests.phrase_search import only, phrases_in
-from wattwire.report.words import missing_values
-from wattwire.report.words.answers import few_degrees, headline
+from wattwire.report.tests.answered import answered_study, headline
+from wattwire.report.tests.phrase_search import only
+from wattwire.report.topic_page import Sentences, topic_page
 
 DRIFT = (1.0, 1.1, 0.9, 1.05, 0.97)
 """Factor by which each block multiplies all its runs. It cancels in ratios within a block."""
@@ -203,8 +204,10 @@ def test_cells_that_cannot_be_told_apart_are_said_to_be_so():
     evidence = gather(shaken(Made({("a", 64): 100.0, ("b", 64): 101.0})))
     answers = answer_all(evidence)
     latency = tuple(one for one in answers.items if one.response.column == "latency_p50_us")
-    text = headline(evidence, replace(answers, items=latency))
-    assert only(text, "answer.no_difference").values["no_effect"] == 1
+    of_latency = replace(answers, items=latency)
+    first = answered_study(evidence, of_latency).headline.first
+    assert first is not None and first.outcome == "undecided"
+    assert "was detected, because the interval includes 1." in headline(evidence, of_latency)
 
 
 def test_runs_that_were_set_aside_are_counted_by_name_only():
@@ -304,20 +307,21 @@ def test_two_blocks_have_no_number_in_the_headline_and_the_table_says_how_little
     two, three = (Made({("a", 64): 30.0, ("b", 64): 10.0}, blocks=blocks) for blocks in (2, 3))
     evidence, enough = gather(shaken(two)), gather(shaken(three))
     # Quantile of Student's t at 95 %: 12.7 for one degree of freedom, 2.78 for four.
-    warning = few_degrees(evidence, answer_all(evidence)).values
-    assert (warning["blocks"], warning["degrees"], warning["enough"]) == (2, 1, 4)
-    assert warning["few_limit"] == pytest.approx(12.7, rel=0.01)
-    assert warning["enough_limit"] == pytest.approx(2.78, rel=0.01)
-    first = headline(evidence, answer_all(evidence))
-    values = only(first, "answer.too_few_to_tell").values
-    assert (values["blocks"], values["degrees"]) == (2, 1)
-    assert "times" not in first and phrases_in(first, "answer.ratio") == []
-    assert first.endswith("Measure more blocks.")
+    study = answered_study(evidence, answer_all(evidence))
+    warning, first = study.few_degrees, study.headline.first
+    assert warning is not None and first is not None
+    assert (warning.blocks, warning.degrees, warning.enough) == (2, 1, 4)
+    assert warning.few_limit == pytest.approx(12.7, rel=0.01)
+    assert warning.enough_limit == pytest.approx(2.78, rel=0.01)
+    assert (first.blocks, first.few_degrees, first.winner) == (2, 1, None)
+    text = headline(evidence, answer_all(evidence))
+    assert "times" not in text and text.endswith("Measure more blocks.")
     monkeypatch.setattr(Evidence, "imported", True)
     assert headline(evidence, answer_all(evidence)).endswith("Import more repetitions.")
     monkeypatch.undo()
-    assert few_degrees(enough, answer_all(enough)) == ""
-    assert phrases_in(headline(enough, answer_all(enough)), "answer.too_few_to_tell") == []
+    study = answered_study(enough, answer_all(enough))
+    assert study.few_degrees is None
+    assert study.headline.first is not None and study.headline.first.few_degrees == 0
 
 
 def test_a_trial_whose_nodes_all_died_before_ready_has_no_usable_run():
@@ -328,21 +332,26 @@ def test_a_trial_whose_nodes_all_died_before_ready_has_no_usable_run():
         document["nodes"] = [{"ready": None}]
     compared = compare(made)
     assert compared.usable == 0
-    text = only(compared.answer, "answer.all_ended_because").values
-    assert text["which"].values == {"runs": 5} and text["when"].key == "answer.before_ready"
+    assert compared.answer.startswith("All 5 runs died before READY: ")
 
 
 def test_a_contrast_over_fewer_combinations_than_others_names_what_it_lacks():
     cells = {(cell, size): 10.0 * (1 + "abc".index(cell)) for cell in "abc" for size in (1, 2, 3)}
     evidence = gather(shaken(Made(cells)))
-    assert missing_values.sentences(evidence, answer_all(evidence)) == []
+    assert gaps_of(evidence, answer_all(evidence)) == Gaps()
     del cells["c", 3]
     evidence = gather(shaken(Made(cells)))
     answers = answer_all(evidence)
     strata = {answer.level: answer.result.strata for answer in answers.items}
     assert strata[3] == 2, "the sizes are compared over fewer cells, too"
-    texts = missing_values.sentences(evidence, answers)
-    (text,) = (text for text in texts if text.startswith("c against a in"))
-    assert (text.values["own"], text.values["all"]) == (strata["c"], strata["b"]) == (2, 3)
-    assert all("c against a in" in contrast for contrast in text.values["contrasts"])
-    assert list(text.values["missing"]) == [evidence.title("payload_bytes", 3)]
+    gaps = gaps_of(evidence, answers)
+    (item,) = (item for item in gaps.fewer if item.contrasts[0].level_title == "c")
+    assert (item.own, item.all) == (strata["c"], strata["b"]) == (2, 3)
+    assert {(one.level_title, one.baseline_title) for one in item.contrasts} == {("c", "a")}
+    assert item.missing == (evidence.title("payload_bytes", 3),)
+    (text,) = (
+        part
+        for _, part in topic_page("answers", answered_study(evidence, answers)).parts
+        if getattr(part, "key", "") == "answers.gaps"
+    )
+    assert Sentences("answers").fewer_combinations(item) in text.words

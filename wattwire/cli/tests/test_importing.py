@@ -16,7 +16,7 @@ from wattwire.cli.main import main
 from wattwire.imports.table import column
 from wattwire.imports.tests.test_loading import study
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_OK, EXIT_USAGE
-from wattwire.report.words.answers import headline
+from wattwire.report.tests.answered import headline
 from wattwire.store import open_campaign
 
 TABLE = "lang,size,day,power\n" + "".join(

@@ -70,7 +70,7 @@ def tell_answers(lines: Sequence[str], document: Document, stamps: str) -> None:
     width = columns(sys.stdout)
     for line in lines:
         print(wrapped(line, width, hanging=""))
-    for line in answer_table.lines(document.values, width):
+    for line in answer_table.lines(document, width):
         print(line)
     for line in stamps.splitlines():
         print(wrapped(line, width, hanging=""))

@@ -316,12 +316,13 @@ def _answered(campaign: Campaign) -> tuple[Sequence[str], Document]:
     from wattwire.analysis.contrasts import answer_all  # noqa: PLC0415
     from wattwire.analysis.dataset import gather
     from wattwire.analysis.document import document
-    from wattwire.report.words import unanswered  # noqa: PLC0415 - statistics are slow to import
+    from wattwire.report.words.headline import page_headline, questions_without_answer
 
     evidence = gather(campaign)
     answers = answer_all(evidence)
-    lines = [unanswered.headline(evidence, answers), *unanswered.questions(evidence, answers)]
-    return lines, document(evidence, answers)
+    results = document(evidence, answers)
+    lines = [page_headline(evidence, results), *questions_without_answer(results)]
+    return lines, results
 
 
 def _common_cause(path: Path) -> str | None:

@@ -12,13 +12,14 @@ import pytest
 from wattwire import stats
 from wattwire.analysis.answering import dependent_rows
 from wattwire.analysis.contrasts import answer_all
-from wattwire.analysis.dataset import gather
+from wattwire.analysis.dataset import Evidence, gather
+from wattwire.analysis.topics.answers.winner import Winner
 from wattwire.imports import csv_text, table, writing
 from wattwire.model import words as model_words
 from wattwire.model.errors import UsageError
 from wattwire.model.metrics import direction_of
-from wattwire.report.tests.phrase_search import only
-from wattwire.report.words.answers import headline, sentence
+from wattwire.report.tests.answered import answered_study, headline
+from wattwire.report.topic_page import Sentences
 
 PLAIN = """lang,size,day,power
 c,1,mon,1.5
@@ -635,10 +636,11 @@ def test_a_difference_that_is_only_a_rounding_error_is_none(tmp_path) -> None:
     answers = answer_all(evidence)
     (answer,) = answers.differences()
     assert 0 < abs(answer.interval.estimate) < 1e-15, "the sums differ in their last digit"
-    first = headline(evidence, answers)
-    assert only(first, "answer.no_difference").values["level"] == "py", first
-    stated = sentence(evidence, answer, answers.family)
-    assert only(stated, "answer.no_mean_difference").values["level"] == "py", stated
+    first = answered_study(evidence, answers).headline.first
+    assert first is not None
+    assert (first.outcome, first.level_title) == ("undecided", "py")
+    assert first.statement.is_rounding and first.statement.level_title == "py"
+    assert " the same for py and c (" in Sentences("answers").claim(first.statement)
 
 
 @pytest.mark.parametrize(
@@ -669,21 +671,27 @@ SERVERS = "server,day,p99_ms,rps,score\n" + "".join(
 def test_a_rate_counts_for_the_higher_level_and_an_unknown_direction_for_none(tmp_path) -> None:
     wanted = request("server", responses="p99_ms:ms rps", block="day")
     evidence = campaign_of(tmp_path / "known", SERVERS, wanted)
-    winner = only(headline(evidence, answer_all(evidence)), "headline.winner")
-    assert winner.values == {"winner": "rust", "loser": "go", "responses": 2}
+    winner = winner_of(evidence)
+    assert (winner.winner, winner.loser, winner.better, winner.responses) == ("rust", "go", 2, 2)
     wanted = request("server", responses="p99_ms:ms score", block="day")
     imported = read(tmp_path, SERVERS, wanted)
     assert any("Unknown: score;" in remark.text for remark in imported.remarks)
     assert imported.columns["p99_ms"]["title"] == "p99_ms", "as in the table"
     evidence = campaign_of(tmp_path / "unknown", SERVERS, wanted)
-    text = headline(evidence, answer_all(evidence))
-    assert only(text, "headline.no_direction").values["responses"] == 2
-    assert only(text, "headline.higher").values == {"responses": ["score"], "title": "rust"}
+    winner = winner_of(evidence)
+    assert not winner.has_direction and (winner.winner, winner.responses) == ("", 2)
+    (higher,) = (group for group in winner.groups if group.group.startswith("higher "))
+    assert (higher.responses, higher.side) == (("score",), "rust")
+    assert "higher score: rust" in headline(evidence, answer_all(evidence))
     stated = replace(wanted, higher_is_better=("score",))
-    evidence = campaign_of(tmp_path / "stated", SERVERS, stated)
-    assert (
-        only(headline(evidence, answer_all(evidence)), "headline.winner").values["responses"] == 2
-    )
+    winner = winner_of(campaign_of(tmp_path / "stated", SERVERS, stated))
+    assert winner.winner == "rust" and winner.better == winner.responses == 2
+
+
+def winner_of(evidence: Evidence) -> Winner:
+    first = answered_study(evidence, answer_all(evidence)).headline.first
+    assert first is not None and first.winner is not None
+    return first.winner
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Build charts as Vega-Lite specs. The page draws them, and `print/` writes SVG and PDF files."""
 
+from wattwire.analysis.charts import rounded
 from wattwire.report.figures.curves import ecdf_chart, sizes_chart
 from wattwire.report.figures.effects import interaction_chart, ratios_chart
 from wattwire.report.figures.letters import drawable
@@ -15,7 +16,7 @@ from wattwire.report.figures.runs import (
     runs_ecdf_chart,
     violin_chart,
 )
-from wattwire.report.figures.style import PALETTE, POINTS, finish, rounded
+from wattwire.report.figures.style import PALETTE, POINTS, finish
 
 __all__ = [
     "BOX_RUNS_MIN",

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from wattwire.analysis.charts import rounded
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.response_lines import LOG, Group, Line, Lines, lines_of
 from wattwire.analysis.responses import Response
@@ -25,7 +26,6 @@ from wattwire.report.figures.style import (
     in_panels,
     number,
     panel_width,
-    rounded,
     shape,
 )
 from wattwire.report.parts import Fold, Text

@@ -11,11 +11,11 @@ from functools import partial
 from typing import Any
 
 from wattwire.analysis.carried import carried
+from wattwire.analysis.charts import titles_of
 from wattwire.analysis.dataset import Evidence, all_levels, levels_run, per_treatment
 from wattwire.analysis.responses import CPU, LATENCY_P50, Response
 from wattwire.model import words
 from wattwire.report import figures
-from wattwire.report.figures.panels import titles_of
 from wattwire.report.figures.style import Spec, axis_title
 from wattwire.report.parts import Figure
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from wattwire.analysis.charts import points_of, titles_of
 from wattwire.analysis.dataset import Evidence, by_treatment, levels_of
 from wattwire.analysis.metrics_by_role import BOTH, NOT_MEASURED, capital, is_measured, values_of
 from wattwire.analysis.paper_walks import kept_by
@@ -16,8 +17,6 @@ from wattwire.model import words
 from wattwire.model.output_requests import ShownFigure
 from wattwire.report import figures
 from wattwire.report.figures.line import line_figure
-from wattwire.report.figures.panels import titles_of
-from wattwire.report.figures.scatter import points_of
 from wattwire.report.figures.stacked import stacked_figure
 from wattwire.report.figures.style import axis_title
 from wattwire.report.parts import Figure, Fold, Text

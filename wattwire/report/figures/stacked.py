@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from wattwire.analysis.charts import rounded
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.response_lines import Segment, medians_of
 from wattwire.analysis.responses import Response
@@ -28,7 +29,6 @@ from wattwire.report.figures.style import (
     nominal,
     panel_width,
     plain_number,
-    rounded,
 )
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 

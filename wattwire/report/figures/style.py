@@ -103,11 +103,6 @@ def _drawable_words(node: Any) -> Any:
     return [_drawable_words(item) for item in node] if isinstance(node, (list, tuple)) else node
 
 
-def rounded(value: float, digits: int = 4) -> float:
-    """Return `value` rounded to `digits` significant digits, which reduces the size of the page."""
-    return float(f"{value:.{digits}g}")
-
-
 def nominal(field: str, title: str | None, domain: Sequence[str]) -> Spec:
     """Return an encoding channel for names in a given order."""
     return {"field": field, "type": "nominal", "title": title, "sort": list(domain)}

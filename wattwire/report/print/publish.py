@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import CampaignReader, Evidence, gather
+from wattwire.analysis.document import document
 from wattwire.analysis.latency import all_series
 from wattwire.model.errors import UsageError
 from wattwire.report import findings
 from wattwire.report.print.latex import escaped
-from wattwire.report.words.answers import headline
+from wattwire.report.words.headline import headline
 from wattwire.report.words.methods import measured_on, methods
 from wattwire.report.words.threats import KINDS, TITLES, Threat, seen, threats
 
@@ -48,7 +49,7 @@ def documents(
     """
     evidence = gather(reader)
     answers = answer_all(evidence)
-    abstract = headline(evidence, answers)
+    abstract = headline(evidence, document(evidence, answers))
     sentences = list(map(redacted, methods(evidence, answers)))
     texts = {
         "methods.tex": methods_tex(redacted(_title(evidence)), sentences),

@@ -9,13 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wattwire import stats
-from wattwire.analysis.dataset import Evidence, by_treatment, window_seconds
-from wattwire.analysis.metrics_by_role import sum_of
-from wattwire.analysis.responses import CPU, MEMORY, Response, measured
-from wattwire.model import words
-from wattwire.model.derived import column, mean_of, messages_of_costs
-from wattwire.report import figures
-from wattwire.report.figures.panels import (
+from wattwire.analysis.charts import (
     facet_factor,
     panel_of,
     panels,
@@ -24,6 +18,12 @@ from wattwire.report.figures.panels import (
     tone_of,
     treatment_of,
 )
+from wattwire.analysis.dataset import Evidence, by_treatment, window_seconds
+from wattwire.analysis.metrics_by_role import sum_of
+from wattwire.analysis.responses import CPU, MEMORY, Response, measured
+from wattwire.model import words
+from wattwire.model.derived import column, mean_of, messages_of_costs
+from wattwire.report import figures
 from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Figure, Fold, Section, Table, Text, with_values
 from wattwire.report.tables import costs_by_role, hosts

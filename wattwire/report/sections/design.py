@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from wattwire.model.questions import Question
 from wattwire.model.variants import FACTOR, SAME_THING
 from wattwire.report.page_parts import HeadLine, PagePart
 from wattwire.report.parts import Column, Section, Table, Text
-from wattwire.report.words import unanswered
+from wattwire.report.topic_page import Placed
 from wattwire.report.words.design_part import requested_part
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 
@@ -75,8 +75,11 @@ HELD = ("cell", "middleware", "language", "pattern", "payload_bytes", "rate_hz",
 """Factors that the section lists if all runs share a level. The audit trail lists the others."""
 
 
-def section(evidence: Evidence) -> Section:
-    """Return the section on goal, questions, metrics and executed runs."""
+def section(evidence: Evidence, joining: Sequence[Placed] = ()) -> Section:
+    """Return the section on goal, questions, metrics and executed runs.
+
+    The parts of topics that join the section are at its end.
+    """
     part = Section("design", PHRASES("title"))
     if requested := requested_part(evidence):
         part.parts.append(Text(PHRASES("scope", part=requested)))
@@ -115,8 +118,7 @@ def section(evidence: Evidence) -> Section:
             )
         )
     part.parts.append(_run_table(evidence))
-    unanswered_table = unanswered.table(unanswered.treatments(evidence))
-    part.parts += [unanswered_table] if unanswered_table else []
+    part.parts += [joining_part for _, joining_part in joining]
     return part
 
 
@@ -303,6 +305,6 @@ def machine_line(machine: Mapping[str, Any]) -> str:
 
 PART = PagePart(
     50,
-    lambda data: [section(data.evidence)],
+    lambda data: [section(data.evidence, data.joining("design"))],
     lambda data: [HeadLine(40, second_line(data.evidence), page_only=True)],
 )

@@ -11,15 +11,7 @@ import polars as pl
 
 from wattwire import stats
 from wattwire.analysis import carried, not_compared
-from wattwire.analysis.dataset import Evidence, all_levels, by_treatment, levels_run
-from wattwire.analysis.latency import Series
-from wattwire.analysis.topics.rates.numbers import delivered_hz, delivered_kind
-from wattwire.analysis.topics.settling.numbers import Settling
-from wattwire.model import words
-from wattwire.model.derived import FloatArray, column
-from wattwire.model.hosts.clocks import relations_of_run
-from wattwire.report import figures
-from wattwire.report.figures.panels import (
+from wattwire.analysis.charts import (
     facet_factor,
     panel_of,
     panels,
@@ -28,6 +20,14 @@ from wattwire.report.figures.panels import (
     tone_of,
     treatment_of,
 )
+from wattwire.analysis.dataset import Evidence, all_levels, by_treatment, levels_run
+from wattwire.analysis.latency import Series
+from wattwire.analysis.topics.rates.numbers import delivered_hz, delivered_kind
+from wattwire.analysis.topics.settling.numbers import Settling
+from wattwire.model import words
+from wattwire.model.derived import FloatArray, column
+from wattwire.model.hosts.clocks import relations_of_run
+from wattwire.report import figures
 from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart
 from wattwire.report.parts import Column, Figure, Section, Table, Text
 from wattwire.report.tables import due_time

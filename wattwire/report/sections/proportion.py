@@ -11,13 +11,12 @@ import numpy as np
 import polars as pl
 
 from wattwire import stats
+from wattwire.analysis.charts import panels_per_row, points_of, titles_of
 from wattwire.analysis.dataset import Evidence, by_treatment, levels_of, levels_run, same_level
 from wattwire.analysis.responses import Response, resolve
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, column
 from wattwire.report import figures
-from wattwire.report.figures.panels import panels_per_row, titles_of
-from wattwire.report.figures.scatter import points_of
 from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Figure, Fold, Section, Table, Text
 from wattwire.report.tables.factor_columns import factor_columns

@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from wattwire.analysis.charts import rounded
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.syscalls import SHOWN_MIN, Traced, collect, differing, documents_of
 from wattwire.model import words
 from wattwire.report.figures.calls import OTHER, calls_chart
-from wattwire.report.figures.style import PALETTE, rounded
+from wattwire.report.figures.style import PALETTE
 from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Figure, Fold, Section, Table, Text
 from wattwire.report.tables.factor_columns import factor_columns

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.model.deployment import Deployment
@@ -50,6 +51,41 @@ def planted(
     stored.journal.write_plan((r["run"], r["block"], r["position"], "") for r in plan)
     stored.close()
     return gather(Campaign(folder))
+
+
+def planted_responses(
+    folder: Path, values: Mapping[str, Mapping[str, float]], best_of: bool = False
+) -> Evidence:
+    """Return a campaign of languages with these values per response, with 1 % scatter.
+
+    Values of 0 and shares of lost messages do not scatter. The median latency is 10 µs for the
+    first language, and 30 µs for the others. With `best_of`, the languages are alternatives.
+    """
+    languages = list(next(iter(values.values())))
+    responses = ["latency_p50_us", *values]
+    document: dict[str, Any] = {
+        "factors": {"language": languages},
+        "answers": {"best_of": ["language"]} if best_of else {},
+        "question": [{"id": "Q", "text": "?", "factors": ["language"], "responses": responses}],
+    }
+    evidence = planted(
+        folder,
+        document,
+        [{"language": language} for language in languages],
+        lambda treatment: 10.0 if treatment["language"] == languages[0] else 30.0,
+    )
+    rng = np.random.default_rng(5)
+    frame = evidence.usable
+    for name, by_language in values.items():
+        scatter = 0.0 if name == "loss_share" else SCATTER
+        column = [
+            by_language[language[0] if isinstance(language, list) else language]
+            * rng.normal(1.0, scatter)
+            for language in frame["factor.language"].to_list()
+        ]
+        frame = frame.with_columns(pl.Series(name, column))
+    evidence.usable = frame
+    return evidence
 
 
 def _entry(

@@ -41,11 +41,13 @@ from wattwire.analysis.dataset import gather
 from wattwire.analysis.responses import CPU, Response
 from wattwire.analysis.topics.limits.numbers import Limits
 from wattwire.cli import comparison_table
+from wattwire.analysis.topics.unanswered.numbers import unanswered
 from wattwire.cli.verbs.compare import exit_code
 from wattwire.model import words
 from wattwire.model.errors import EXIT_CANNOT_TELL, EXIT_NOTHING_USABLE, UsageError
 from wattwire.report.print import comparison
 from wattwire.report.sections import variants as section
+from wattwire.report.tests.answered import page_headline
 from wattwire.report.tests.phrase_search import phrases_in
 from wattwire.report.tests.synthetic import (
     CPU_RATIO,
@@ -56,7 +58,6 @@ from wattwire.report.tests.synthetic import (
     row_of,
     write_campaign,
 )
-from wattwire.report.words import unanswered
 from wattwire.report.words.comparing import detectable, first_line, result_of, verdict, why
 from wattwire.report.words.comparing_notes import notes
 from wattwire.report.words.methods import methods
@@ -353,8 +354,9 @@ def test_what_broke_the_first_run_stands_in_every_form(tmp_path):
     assert reason in first_line(found)
     # These runs are valid, although they have no values.
     evidence = gather(Campaign(broken.path))
-    assert "usable" not in unanswered.headline(evidence, answer_all(evidence))
-    assert unanswered.questions(evidence, answer_all(evidence)) == []
+    assert "usable" not in page_headline(evidence, answer_all(evidence))
+    result = unanswered(evidence, answer_all(evidence))
+    assert (result.held, result.gaps) == ((), ())
 
 
 def test_the_sentence_counts_the_rows_that_the_reader_sees(tmp_path):
@@ -386,7 +388,7 @@ def test_the_verdict_on_the_variants_is_the_first_sentence_of_their_page(tmp_pat
     evidence = gather(campaign)
     verdict = first_line(comparing.compare_variants(campaign, Wanted()))
     # A sentence on the levels as such could contradict the verdict, which knows the margin.
-    assert unanswered.headline(evidence, answer_all(evidence)) == verdict
+    assert page_headline(evidence, answer_all(evidence)) == verdict
     assert answer_all(evidence).items == (), "the page has one verdict on each treatment"
 
 

@@ -11,21 +11,21 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
-from wattwire.analysis.best_alternative import choices
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.flows.growth import growths
-from wattwire.analysis.interactions import by_level
 from wattwire.analysis.latency import all_series
+from wattwire.analysis.topics.interactions.numbers import by_level, interactions
+from wattwire.analysis.topics.ranking.order import choices
 from wattwire.model.derived import with_derived
 from wattwire.model.stored_study import stored_study
 from wattwire.report import html
 from wattwire.report.parts import Text
 from wattwire.report.sections import flows, latency
+from wattwire.report.tests.answered import headline
 from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.tests.synthetic import Shape, write_campaign
-from wattwire.report.words.answers import headline
-from wattwire.report.words.headlines import best_headline, flow_headline
+from wattwire.report.words.headlines import flow_headline, growth_clause
 from wattwire.report.words.phrases import Phrase, joined
 from wattwire.store import Campaign
 
@@ -93,32 +93,42 @@ def evidence(**changes):
     )  # fmt: skip
 
 
+def growths_of(found):
+    answers = answer_all(found)
+    return growths(answers, interactions(found, answers))
+
+
+def growth_of(found):
+    """Return the clause on the growth at the end of the headline."""
+    answers = answer_all(found)
+    return growth_clause.growth(answers, interactions(found, answers))
+
+
 def test_the_growth_is_split_by_the_factor_that_changes_it_most():
     found = evidence()
-    answers = answer_all(found)
-    (growth,) = growths(found, answers)
+    (growth,) = growths_of(found)
     assert (growth.flow, growth.added) == ("command", ("image",))
     assert growth.change is not None and growth.change.other == "network"
-    for level, interval in growth.change.levels:
-        assert interval.low < GROWTH[level] < interval.high
-        assert interval.estimate == pytest.approx(GROWTH[level], rel=0.02)
+    for at in growth.change.levels:
+        assert at.interval.low < GROWTH[at.level] < at.interval.high
+        assert at.interval.estimate == pytest.approx(GROWTH[at.level], rel=0.02)
     # The factor that the question names first changes the growth less than the network.
     by_rmw = {**DOCUMENT, "question": [{**DOCUMENT["question"][0], "factors": [
         "flows", "settings.rmw", "network"]}]}  # fmt: skip
     found = replace(found, study=stored_study(by_rmw, "study.toml"))
-    (growth,) = growths(found, answer_all(found))
+    (growth,) = growths_of(found)
     assert growth.change is not None and growth.change.other == "network"
 
 
 def test_the_first_sentence_ends_with_the_growth():
     found = evidence()
     answers = answer_all(found)
-    growth = best_headline.growth(found, answers)
+    growth = growth_of(found)
     assert growth.startswith("with image also sent, the median latency of command changed by ")
-    assert [phrase.values["level"] for phrase in phrases_in(growth, "best_headline.growth_at")] == [
+    assert [phrase.values["level"] for phrase in phrases_in(growth, "growth.at")] == [
         "native", "wifi",
     ]  # fmt: skip
-    assert only(growth, "best_headline.growth_exploratory")
+    assert only(growth, "growth.exploratory")
     sentence = flow_headline.sentence(found, choices(found, answers), growth)
     assert only(sentence, "flow_headline.growth").values["growth"] == growth
     # No mean over a fast and a slow network.
@@ -156,16 +166,16 @@ def test_a_growth_is_the_answer_of_the_table_or_not_detected():
     found = with_growth({"native": 2.0, "wifi": 2.0})
     answers = answer_all(found)
     answer = next(item for item in answers.items if item.factor == "flows")
-    ratio = only(best_headline.growth(found, answers), "best_headline.growth_ratio").values
+    ratio = only(growth_of(found), "growth.ratio").values
     assert ratio["interval"] == answer.interval and ratio["family"] == "simultaneous "
     found = with_growth({"native": 1.02, "wifi": 1.02}, scatter=0.8)
     answers = answer_all(found)
-    text = best_headline.growth(found, answers)
+    text = growth_of(found)
     assert [answers.outcome(item) for item in answers.items if item.factor == "flows"] == [
         "undecided"
     ]
-    assert only(text, "best_headline.no_growth").values["outcome"] == "no difference detected"
-    assert phrases_in(text, "best_headline.growth_ratio") == []
+    assert only(text, "growth.no_growth").values["outcome"] == "no difference detected"
+    assert phrases_in(text, "growth.ratio") == []
 
 
 def test_each_condition_has_its_own_best_alternative():
@@ -250,13 +260,14 @@ def test_where_nothing_arrives_is_not_summed_with_the_rest():
 def test_a_headline_has_three_lines_and_keeps_its_first_sentence(names):
     """However long the names of levels and flows are."""
     sentences = [Phrase(f"{n} of 900 messages arrived at {'x' * 10 * names}.") for n in range(9)]
-    compared = Phrase("A is better than B in all 2 responses.", "headline.winner")
-    text = flow_headline.shortened(joined([sentences[0], compared, joined(sentences[1:])]))
+    compared = "A is better than B in all 2 responses."
+    text = joined([sentences[0], compared, joined(sentences[1:])])
+    text = flow_headline.shortened(text, compared)
     assert text.startswith(sentences[0])
     assert len(text) <= max(flow_headline.HEADLINE_CHARS_MAX, len(sentences[0]))
     assert compared not in text
     short = joined([sentences[0][:30], compared])
-    assert flow_headline.shortened(short) == short
+    assert flow_headline.shortened(short, compared) == short
 
 
 def nodes_with(delivery: str, **effective: object) -> list[dict[str, object]]:

@@ -16,8 +16,8 @@ from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.topics import topics
 from wattwire.report import build_report, page_parts, sections
-from wattwire.report.sections import answers as answered
-from wattwire.report.tests.phrase_search import phrases_in
+from wattwire.report.parts import tables_of
+from wattwire.report.tests.answered import answered_study, section
 from wattwire.report.tests.synthetic import (
     CPU_RATIO,
     FAST,
@@ -304,8 +304,9 @@ def test_no_answer_includes_excluded_runs_that_another_network_carried(tmp_path)
     pairs = list(zip(before.computed(), after.computed(), strict=True))
     assert all(item.with_all == item.result for _, item in pairs)
     assert any(item.with_all != item.result for item, _ in pairs)
-    (elsewhere,) = phrases_in(answered.section(evidence, after), "answers.elsewhere")
-    assert elsewhere.values["runs"] == 2
+    assert answered_study(evidence, after).elsewhere == 2
+    (table,) = (one for one in tables_of(section(evidence, after).parts) if one.id == "answers")
+    assert "“With the excluded runs” omits 2 runs whose messages another network" in table.note
 
 
 def test_a_campaign_without_one_usable_run_names_the_reason_first(tmp_path) -> None:
@@ -371,6 +372,7 @@ def test_the_page_finds_its_sections_and_refuses_two_of_one_place(monkeypatch):
     names = [module.name for module in pkgutil.iter_modules(sections.__path__) if not module.ispkg]
     own = [topic for topic in topics().values() if topic.place is not None and not topic.section]
     assert len(page_parts.page_parts()) == len(names) + len(own) > 15
-    monkeypatch.setattr(sections.claims, "PART", replace(sections.claims.PART, place=10))
-    with pytest.raises(ValueError, match="sections answers and claims: both have place 10"):
+    place = topics()["limits"].place
+    monkeypatch.setattr(sections.variants, "PART", replace(sections.variants.PART, place=place))
+    with pytest.raises(ValueError, match=f"sections variants and limits: both have place {place}"):
         page_parts.page_parts.__wrapped__()

@@ -10,11 +10,13 @@ import pytest
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.findings.placements import COLUMNS
+from wattwire.analysis.topics.ranking.numbers import ranking
 from wattwire.report.tables.placements import restrictions, sentences
-from wattwire.report.tests.phrase_search import only, phrases_in
+from wattwire.report.tests.answered import headline
+from wattwire.report.tests.phrase_search import only
 from wattwire.report.tests.planted import planted
 from wattwire.report.tests.synthetic import put_row, row_of
-from wattwire.report.words.answers import headline
+from wattwire.report.topic_page import Sentences
 from wattwire.store import Campaign
 
 QUESTION = {
@@ -76,11 +78,14 @@ def test_the_first_sentence_says_where_the_order_turns(tmp_path, monkeypatch):
              ("threaded", "same"): 92.0}  # fmt: skip
     monkeypatch.setattr(f"{__name__}.LATENCIES", costs)
     evidence = campaign(tmp_path / "c", ["free", "same"], best_of=["language"])
-    text = headline(evidence, answer_all(evidence))
-    assert phrases_in(text, "best_headline.no_winner_at_all_levels")
-    turned = only(text, "best.better_at").values
-    assert turned["level"] in ("cores free", "cores same")
-    assert turned["title"] == ("plain" if turned["level"] == "cores free" else "threaded")
+    answers = answer_all(evidence)
+    result = ranking(evidence, answers).headline
+    assert result is not None and result.is_reversed
+    (clause,) = result.clauses
+    (turned,) = clause.choice.reversals
+    assert turned.level_title in ("cores free", "cores same")
+    assert turned.title == ("plain" if turned.level_title == "cores free" else "threaded")
+    assert Sentences("ranking").headline(result) in headline(evidence, answers)
 
 
 @pytest.mark.parametrize(("allowed", "named"), [([0, 1], False), ([1], True)])

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from wattwire.analysis.charts import points_of
 from wattwire.analysis.dataset import gather
 from wattwire.model.output_requests import ShownFigure
 from wattwire.report.figures import requested_figures as drawn
-from wattwire.report.figures.scatter import points_of
 from wattwire.report.parts import Figure
 from wattwire.report.sections import proportion
 from wattwire.report.tests.synthetic import SLOW, Shape, write_campaign

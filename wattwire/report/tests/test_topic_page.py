@@ -8,8 +8,9 @@ import jinja2
 import pytest
 from markupsafe import Markup
 
+from wattwire.analysis.charts import Chart
 from wattwire.report import topic_page
-from wattwire.report.parts import Column, Fold, Text
+from wattwire.report.parts import Column, Figure, Fold, Text
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,8 @@ class Row:
     name: str
     runs: int
     treatment: tuple[str, ...] = ()
+    other: Row | None = None
+    missing: Row | None = None
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,13 @@ class Result:
     """The result of the topic below."""
 
     rows: tuple[Row, ...]
+    chart: Chart = Chart()
+
+
+POINTS = [
+    {"x": 1.0, "y": 2.0, "run": "r", "treatment": "t", "colour": "b", "panel": ""},
+]
+CHART = Chart(POINTS, ("a", "b"), "letter")
 
 
 def page_of(
@@ -40,7 +50,7 @@ def page_of(
     for environment in (topic_page.HTML, topic_page.PLAIN):
         monkeypatch.setattr(environment, "loader", loader)
         monkeypatch.setattr(environment, "cache", None)
-    return topic_page.topic_page("a_topic", Result(rows), factors)
+    return topic_page.topic_page("a_topic", Result(rows, CHART), factors)
 
 
 def test_elements_become_the_parts_of_a_section_in_their_order(monkeypatch):
@@ -59,7 +69,7 @@ def test_elements_become_the_parts_of_a_section_in_their_order(monkeypatch):
            row.</p>""",
         (Row("a <i>&amp;", 2),),
     )
-    assert page.lines == ((20, "a <i>&amp;, 2 runs"),)
+    assert page.lines == (((20,), "a <i>&amp;, 2 runs"),)
     section = page.section()
     assert section is not None
     assert (section.id, section.title, section.has_no_data) == ("a-topic", "A title", False)
@@ -82,10 +92,22 @@ def test_a_page_without_a_title_has_no_section_and_its_parts_join_another(monkey
         monkeypatch,
         """<h2 id="host" class="empty">T</h2><p>First.</p><p data-place="20">Last.</p>""",
     )
-    section = host.section([(10, part)])
+    section = host.section([((10,), part)])
     assert section is not None
     assert (section.id, section.has_no_data) == ("host", True)
     assert [text.words for text in section.parts] == ["First.", "Guest.", "Last."]
+
+
+def test_a_place_with_more_numbers_is_after_the_same_place_with_fewer(monkeypatch):
+    page = """<h2>T</h2><p data-place="30.10">Ten.</p><p data-place="30.2">Two.</p>
+        <p data-place="31">End.</p>"""
+    guest = page_of(monkeypatch, """<p data-place="30.2.10">Guest of two.</p><p>Guest.</p>""")
+    assert [place for place, _ in guest.parts] == [(30, 2, 10), (0,)]
+    section = page_of(monkeypatch, page).section(guest.parts)
+    assert section is not None
+    assert [text.words for text in section.parts] == [
+        "Guest.", "Two.", "Guest of two.", "Ten.", "End.",
+    ]  # fmt: skip
 
 
 def test_a_fold_has_a_table_with_a_column_per_varied_factor_and_cells_of_named_fields(monkeypatch):
@@ -106,6 +128,48 @@ def test_a_fold_has_a_table_with_a_column_per_varied_factor_and_cells_of_named_f
     assert [column.key for column in table.columns] == ["first", "second", "label"]
     assert (table.columns[2].digits, table.columns[2].group) == (4, "both")
     assert table.rows == [{"first": "x", "second": "1", "label": "a"}]
+
+
+def test_a_figure_draws_the_chart_of_a_field_with_its_titles(monkeypatch):
+    page = page_of(
+        monkeypatch,
+        """<figure id="f" data-chart="scatter" data-points="chart" data-x="time (s)" data-y="cost">
+          <caption>Cost against time</caption><figcaption>Points
+          are runs.</figcaption></figure>""",
+    )
+    ((_, figure),) = page.parts
+    assert isinstance(figure, Figure)
+    assert (figure.id, figure.title, figure.caption) == (
+        "f",
+        "Cost against time",
+        "Points are runs.",
+    )
+    assert figure.spec["datasets"]["points"] == POINTS
+    encoding = figure.spec["layer"][0]["encoding"]
+    assert [encoding[axis]["title"] for axis in "xy"] == ["time (s)", "cost"]
+    assert encoding["color"]["scale"]["domain"] == ["a", "b"]
+
+
+def test_a_table_shows_one_factor_a_sentence_about_a_field_and_no_empty_column(monkeypatch):
+    page = page_of(
+        monkeypatch,
+        """<table id="t" data-rows="rows" data-columns="with-values"><caption>Names</caption>
+          <th data-factors="second" data-field="name"></th>
+          <th data-key="treatment" data-factor="first" data-whole>levels</th>
+          <th data-key="of" data-sentence="named" data-of="other">other</th>
+          <th data-key="none" data-sentence="named" data-of="missing">none</th>
+        </table>""",
+        (Row("a", 2, ("x",), Row("b", 1)), Row("c", 3)),
+        (Column("first", "first"), Column("second", "second", labels={"a": "A"})),
+    )
+    ((_, table),) = page.parts
+    second, levels, other = table.columns
+    assert (second.key, second.labels) == ("second", {"a": "A"})
+    assert (levels.factor, levels.is_whole, other.key) == ("first", True, "of")
+    assert [(row["second"], row["of"], row["none"]) for row in table.rows] == [
+        ("a", "b, 1 run", None),
+        ("c", None, None),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -131,7 +195,7 @@ def test_members_are_listed_as_words_or_by_a_sentence_and_are_escaped_once(
 @pytest.mark.parametrize(
     ("page", "problem"),
     [
-        ("<h2>T</h2><div></div>", "<div>: allowed in a topic's page: caption, details, h2"),
+        ("<h2>T</h2><div></div>", "<div>: allowed in a topic's page: caption, details, figcaption"),
         ("<h2>T</h2>more", 'text outside of an element: "more"'),
         ("<h2>T</p>", "</p> ends no <p>"),
         ("</h2>", "</h2> ends no <h2>"),

@@ -10,12 +10,12 @@ from typing import Any
 from wattwire import stats
 from wattwire.analysis.answering.answer_types import Answer, Answers
 from wattwire.analysis.answering.confidence import CONFIDENCE
-from wattwire.analysis.best_alternative import factors_of
 from wattwire.analysis.comparing.common import Wanted
 from wattwire.analysis.comparing.within_campaign import compare_inside
 from wattwire.analysis.dataset import Evidence, all_levels, grouped_factor, order_of
 from wattwire.analysis.not_compared import FAILED_MAX
 from wattwire.analysis.responses import resolve
+from wattwire.analysis.topics.ranking.order import factors_of
 from wattwire.analysis.topics.settling.numbers import rule
 from wattwire.analysis.topics.stopping.numbers import stopping
 from wattwire.model import words

@@ -12,7 +12,10 @@ import numpy as np
 from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.dataset import Evidence, held_levels
 from wattwire.analysis.not_compared import FAILED_MAX
+from wattwire.analysis.topics.answers.gaps import gaps_of
 from wattwire.analysis.topics.loss.numbers import failed_calls
+from wattwire.analysis.topics.sensitivity.numbers import Sensitivity, answered_responses
+from wattwire.analysis.topics.sensitivity.violations import violations
 from wattwire.analysis.topics.settling.numbers import unknown_cells, unsettled_cells
 from wattwire.model import words
 from wattwire.model.derived import column
@@ -20,14 +23,13 @@ from wattwire.model.validity import OTHER_LOAD
 from wattwire.model.words import edited_words
 from wattwire.report.findings import Findings
 from wattwire.report.tables import placements
-from wattwire.report.topic_page import Sentences
-from wattwire.report.words import carry_over, missing_values
-from wattwire.report.words.error_checks import cautions
+from wattwire.report.topic_page import Sentences, topic_page
+from wattwire.report.words import carry_over
 from wattwire.report.words.methods import boots, facts_of, is_virtual
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 from wattwire.store import ImportedCampaign
 
-LOSS = Sentences("loss")
+ANSWERS, LOSS = Sentences("answers"), Sentences("loss")
 REAL_TIME = "SCHED_FIFO"
 """The scheduler that the link emulator requests."""
 NO_CGROUPS = "none"
@@ -263,10 +265,13 @@ def seen(evidence: Evidence, answers: Answers, findings: Findings) -> list[Threa
         ]
     else:
         warnings += [("internal", sentence) for sentence in carry_over.warnings(evidence)]
-    responses = [item.response for item in (*answers.computed(), *answers.differences())]
+    violated = violations(evidence, answered_responses(answers))
+    gaps = gaps_of(evidence, answers)
     sentences = [
-        *missing_values.sentences(evidence, answers),
-        *cautions(evidence, list(dict.fromkeys(responses))),
+        *map(ANSWERS.ended_runs, gaps.ended),
+        *map(ANSWERS.runs_without, gaps.without),
+        *map(ANSWERS.fewer_combinations, gaps.fewer),
+        *topic_page("sensitivity", Sensitivity(violated)).texts,
     ]
     return warnings + [("conclusion", sentence) for sentence in sentences]
 

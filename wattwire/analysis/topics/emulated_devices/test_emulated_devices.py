@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wattwire.analysis import best_alternative, paper_walks
+from wattwire.analysis import paper_walks
 from wattwire.analysis.answering.block_models import usable_fit
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather, levels_of
@@ -22,11 +22,13 @@ from wattwire.analysis.topics.emulated_devices.numbers import (
     RoundTrips,
     emulated_devices,
 )
+from wattwire.analysis.topics.ranking.order import choices
+from wattwire.analysis.topics.unanswered.cautions import Emulated
+from wattwire.analysis.topics.unanswered.numbers import unanswered
 from wattwire.model.derived import column
-from wattwire.report.tests.phrase_search import only, phrases_in
+from wattwire.report.tests.answered import page_headline as headline
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, write_campaign
-from wattwire.report.topic_page import topic_page
-from wattwire.report.words.unanswered import headline
+from wattwire.report.topic_page import Sentences, topic_page
 from wattwire.stats import Band
 from wattwire.store import Campaign
 
@@ -64,7 +66,7 @@ def test_answers_rankings_and_tests_lack_emulated_devices_and_say_why(tmp_path):
     for item in of_language:
         if not item.response.energy:
             assert "Swift: the device is emulated" in str(item.result)
-    for choice in best_alternative.choices(evidence, answers):
+    for choice in choices(evidence, answers):
         assert not choice.placed
         assert list(choice.without) == ["Swift"]
     walks, _ = paper_walks.walks_of(evidence)
@@ -72,9 +74,9 @@ def test_answers_rankings_and_tests_lack_emulated_devices_and_say_why(tmp_path):
     for walk in walks:
         groups = paper_walks.walked(evidence, walk).path.counts
         assert not [title for title in groups if "Swift" in title]
-    sentence = only(headline(evidence, answers), "not_compared.emulated")
-    assert sentence.values["devices"] == ["Board"]
-    assert sentence.values["runs"] == evidence.emulated.height
+    result = unanswered(evidence, answers).emulated
+    assert result == Emulated(evidence.emulated.height, ("Board",))
+    assert Sentences("unanswered").emulated(result) in headline(evidence, answers)
 
 
 def test_other_factors_are_answered_without_the_emulated_runs(tmp_path):
@@ -131,7 +133,7 @@ def test_a_device_without_a_clock_has_instructions_and_no_estimate(tmp_path):
 def test_a_campaign_without_emulated_devices_says_nothing_of_them(tmp_path):
     evidence = evidence_with(tmp_path, ())
     assert emulated_devices(evidence) == EmulatedDevices()
-    assert not phrases_in(headline(evidence, answer_all(evidence)), "not_compared.emulated")
+    assert "emulated" not in headline(evidence, answer_all(evidence))
 
 
 BOARDS = (RoundTrips((), "Board", 4, 120.0),)

@@ -224,7 +224,7 @@ def test_the_page_states_the_verdict_on_all_limits(verdicts, verdict, tone):
     assert section is not None
     text = section.parts[0]
     assert (text.key, text.value, text.tone) == ("limits.verdict", verdict, tone)
-    assert page.lines == ((10, text.words),), "the top of the page has the same sentence"
+    assert page.lines == (((10,), text.words),), "the top of the page has the same sentence"
     assert [row["verdict"] for row in section.parts[1].rows] == verdicts
 
 

@@ -26,9 +26,9 @@ from wattwire.analysis.topics.loss.numbers import (
 from wattwire.model.derived import column, with_derived
 from wattwire.report.parts import Text
 from wattwire.report.sections import costs
+from wattwire.report.tests.answered import headline
 from wattwire.report.tests.synthetic import FAST, Shape, write_campaign
 from wattwire.report.topic_page import Sentences, topic_page
-from wattwire.report.words.answers import headline
 from wattwire.report.words.methods import methods
 from wattwire.report.words.threats import threats
 from wattwire.store import Campaign
@@ -176,7 +176,7 @@ def test_tables_have_counts_starts_and_parts_of_joining_topics_in_their_order() 
     starts = Starts("a/b", "publisher", 2, 0.5, 0.75, None, None)
     failed = AffectedTreatments((Affected("", 1.0, 0.125),))
     result = Loss(True, 2, 0, 1, 10.0, 1.0, failed, (counts,), (starts,), has_warm_up=True)
-    joining = (10, Text("rates"))
+    joining = ((10,), Text("rates"))
     section = topic_page("loss", result).section([joining])
     assert section is not None
     _, warning, of_messages, rates, of_starts = section.parts

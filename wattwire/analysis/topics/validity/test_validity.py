@@ -21,7 +21,7 @@ from wattwire.analysis.topics.validity.numbers import (
 from wattwire.model.deployment import Request
 from wattwire.model.validity import ValidityLimits
 from wattwire.report.parts import tables_of
-from wattwire.report.sections import answers as answered
+from wattwire.report.tests.answered import section
 from wattwire.report.tests.synthetic import Shape, put_row, row_of, write_campaign
 from wattwire.report.topic_page import Sentences, topic_page
 from wattwire.report.words.threats import threats
@@ -76,7 +76,7 @@ def test_the_page_is_stamped_where_limits_were_changed_afterwards(busy):
     assert result.notices == (JudgedAgain("other_load_max=0.5", 8, 8, 6, 8),)
     page = topic_page("validity", result)
     ((place, told),) = page.lines
-    assert (place, page.parts) == (20, ())
+    assert (place, page.parts) == ((20,), ())
     assert told.startswith(SENTENCES.judged_again())
     assert told == SENTENCES.sentence(*result.notices)
     assert told == (
@@ -113,7 +113,7 @@ def test_a_look_without_a_run_says_nothing_of_default_limits(tmp_path):
 def test_answers_under_limits_that_were_changed_afterwards_are_not_called_registered(busy):
     def note(reader) -> str:
         evidence = gather(reader)
-        part = answered.section(evidence, answer_all(evidence))
+        part = section(evidence, answer_all(evidence))
         (table,) = [one for one in tables_of(part.parts) if one.id == "answers"]
         return table.note
 

@@ -6,16 +6,17 @@ A mean over conditions, such as a fast and a saturated network, describes none o
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from wattwire.analysis import not_compared
-from wattwire.analysis.best_alternative import Choice, factors_of
 from wattwire.analysis.dataset import Evidence, by_treatment
 from wattwire.analysis.flows.results import FlowResult, results
+from wattwire.analysis.topics.ranking.choice import Choice
+from wattwire.analysis.topics.ranking.order import factors_of
 from wattwire.model.derived import column
-from wattwire.report.words.phrases import Phrase, Phrases, joined
+from wattwire.report.words.phrases import Phrase, Phrases, joined, sentences_of
 
 PHRASES = Phrases(
     "flow_headline",
@@ -45,7 +46,6 @@ LOST_MIN = 0.01
 FLOWS_NAMED, CONDITIONS_NAMED = 3, 3
 HEADLINE_CHARS_MAX = 400
 """Three lines of the page."""
-COMPARED = frozenset(f"headline.{key}" for key in ("winner", "partial", "none", "no_better"))
 
 
 def arrivals(evidence: Evidence) -> Phrase:
@@ -81,26 +81,16 @@ def _otherwise(items: Sequence[FlowResult]) -> Phrase:
     return PHRASES("otherwise", received=expected - lost, expected=expected) if items else Phrase()
 
 
-def shortened(text: Phrase) -> Phrase:
+def shortened(text: Phrase, compared: str = "") -> Phrase:
     """Return a headline of at most HEADLINE_CHARS_MAX, or its first sentence if that is longer.
 
-    A comparison of two levels in all responses is left out first, then the last sentences. The
-    answers of the page have all of them.
+    The sentence `compared`, a comparison of two levels in all responses, is left out first, then
+    the last sentences. The answers of the page have all of them.
     """
-    kept = list(_sentences(text))
+    kept = list(sentences_of(text))
     while len(kept) > 1 and len(joined(kept)) > HEADLINE_CHARS_MAX:
-        compared = [phrase for phrase in kept[1:] if phrase.key in COMPARED]
-        kept.remove(compared[0] if compared else kept[-1])
+        kept.remove(compared if compared in kept[1:] else kept[-1])
     return joined(kept)
-
-
-def _sentences(text: Phrase) -> Iterator[Phrase]:
-    """Yield the phrases of joined phrases."""
-    if text.key != "joined":
-        yield text
-        return
-    for phrase in text.values["phrases"]:
-        yield from _sentences(phrase if isinstance(phrase, Phrase) else Phrase(phrase))
 
 
 def _sums(items: Sequence[FlowResult]) -> tuple[int, int]:

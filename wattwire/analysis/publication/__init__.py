@@ -1,1 +1,0 @@
-"""Decide what a publication claims with the runs of a campaign."""
