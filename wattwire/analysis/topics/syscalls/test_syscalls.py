@@ -1,4 +1,4 @@
-"""Tests of the section on system calls, with planted counts and unchanged timed values."""
+"""Tests of system calls per message, with planted counts and unchanged timed values."""
 
 from __future__ import annotations
 
@@ -6,9 +6,26 @@ import json
 from pathlib import Path
 from typing import Any
 
+from wattwire.analysis.charts import Chart
+from wattwire.analysis.dataset import gather
+from wattwire.analysis.topics.syscalls.numbers import (
+    COLOURS,
+    OTHER,
+    Call,
+    Comparison,
+    Difference,
+    Side,
+    Syscalls,
+    TreatmentCalls,
+    Tree,
+    syscalls,
+)
 from wattwire.report import build_report
+from wattwire.report.figures import PALETTE
+from wattwire.report.parts import Figure, Fold, Table, Text
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, add_attempt, write_campaign
 from wattwire.report.tests.test_page import Words, table
+from wattwire.report.topic_page import topic_page
 from wattwire.store import Campaign
 
 SHAPE = {"blocks": 3, "patterns": ("service",), "intervals_s": (0.05,), "clients": (1,)}
@@ -86,3 +103,47 @@ def test_where_strace_counted_the_page_says_so_and_why(tmp_path):
         in words.text
     )
     assert "client_waiting" not in table(page, "syscalls")[0]
+
+
+def test_the_chart_has_the_calls_of_each_treatment_and_a_colour_for_each_frequent_call(tmp_path):
+    result = syscalls(gather(Campaign(traced_campaign(tmp_path / "campaign"))))
+    chart = result.chart
+    assert chart.colours == ["futex", "epoll_wait", "write", "poll", OTHER]
+    assert len(PALETTE) > COLOURS
+    drawn = {(point["treatment"], point["colour"]): point["value"] for point in chart.points}
+    assert drawn["Python", "futex"] == 6.0 and ("Swift", "futex") not in drawn
+    assert chart.rows == ["Swift", "Python"]
+
+
+def test_without_a_factor_all_treatments_are_compared():
+    best, worst = Side("a", 2.0, 1.0), Side("b", 5.0, 7.5)
+    compared = Comparison("", "", best, worst, (Difference("read", 0.25, 4.0),))
+    of_a = TreatmentCalls((), (Tree(1.0, None, 25.0, 3.0, None),))
+    call = Call((), "a role", "read", 0.25, 2.0)
+    result = Syscalls(
+        2, False, (), 3, ("a_role",), (of_a,), (call,), "", (compared,), Chart((), ("read", OTHER))
+    )
+    section = topic_page("syscalls", result).section()
+    assert section is not None
+    what, uncounted, calls, figure, sides, difference, fold = section.parts
+    assert isinstance(uncounted, Text) and (uncounted.tone, uncounted.value) == ("warning", "3")
+    assert isinstance(calls, Table) and isinstance(figure, Figure) and isinstance(fold, Fold)
+    assert [(column.key, column.group) for column in calls.columns[:2]] == [
+        ("a_role_calls", "a role"), ("a_role_kernel", "a role"),
+    ]  # fmt: skip
+    assert [*calls.rows[0].values()] == [1.0, None, 25.0, 3.0, None]
+    assert sides.rows == [
+        {"level": "", "best": "a", "best_cpu": 2.0, "best_calls": 1.0, "worst": "b",
+         "worst_cpu": 5.0, "worst_calls": 7.5, "calls": "read 0.25 against 4.0"}
+    ]  # fmt: skip
+    assert (difference.key, difference.value) == ("syscalls.ratio", "2.5")
+    assert "read (4.0 against 0.25)." in difference.words
+    assert [row["us_each"] for row in fold.parts[0].rows] == [8.0]
+    assert "eBPF" in what.words
+
+
+def test_without_a_valid_counting_run_there_is_no_table():
+    section = topic_page("syscalls", Syscalls(2)).section()
+    assert section is not None
+    assert [part.key for part in section.parts] == ["syscalls.runs_planned", "syscalls.treatments"]
+    assert topic_page("syscalls", Syscalls()).section() is None
