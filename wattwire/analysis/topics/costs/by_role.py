@@ -1,16 +1,15 @@
-"""Build the table of CPU time and memory by cell and role."""
+"""Compute CPU time and memory of each cell and role, and the estimate of their energy."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from wattwire.analysis import carried
 from wattwire.analysis.dataset import Evidence, all_levels, levels_of, window_seconds
@@ -19,28 +18,7 @@ from wattwire.analysis.responses import CPU
 from wattwire.model import words
 from wattwire.model.deployment import deployment_of_run, role_of_column
 from wattwire.model.derived import FloatArray, column, mean_of, members, messages_of_costs
-from wattwire.report.parts import Column, Table, with_values
-from wattwire.report.words.phrases import Phrases
 from wattwire.stats import Band
-
-PHRASES = Phrases(
-    "costs_by_role",
-    {
-        "title": "CPU and memory by cell and role",
-        "note": (
-            "“All processes”: the CPU time of all processes of the role, per message or call that "
-            "the run sent; the roles add up to the row “{all_roles}”, which is the CPU time per "
-            "message in the answers. “One process”: the CPU time of one process per message or "
-            "call that it sends or handles itself. CPU values are arithmetic means over the valid "
-            "runs of the row{pooled}, without runs above the capacity; memory is that of one "
-            "process, as a geometric mean. The range extends from the lowest to the highest run "
-            "and is not a confidence interval."
-        ),
-        "all_roles": "all",
-        "others": "other levels",
-        "pooled": ", which pool {factors:listed}",
-    },
-)
 
 OF_CELL = ("cell", "middleware", "language")
 """Factors whose level is part of a cell's name."""
@@ -50,7 +28,7 @@ APART_MAX = 24
 
 @dataclass(frozen=True, order=True)
 class Group:
-    """Key of a row in a table by role. `level` is the level of the primary factor as text.
+    """Key of a row by role. `level` is the level of the primary factor as text.
 
     `others` are the levels of the factors without a column; "" if the row pools them.
     """
@@ -60,6 +38,49 @@ class Group:
     others: str
     cell: str
     role: str
+
+
+@dataclass(frozen=True)
+class OfGroup:
+    """The levels, the cell and the role of a row, and the number of its runs.
+
+    `level` and `others` are titles, and `role` is None for all roles together.
+    """
+
+    pattern: str
+    level: str
+    others: str
+    cell: str
+    role: str | None
+    runs: int
+
+
+@dataclass(frozen=True)
+class RoleCosts(OfGroup):
+    """The costs of a role: `cpu_us` of all its processes, per message that the run sent.
+
+    `processes` is the smallest and the largest number of processes of a run. `cpu_us_each` is the
+    CPU time of one process per message that it handles itself, and `cpu_percent` its share of a
+    core. CPU times per message are arithmetic means over the runs, the others geometric means.
+    Ranges extend from the lowest to the highest run. A cost is None if it is unknown.
+    """
+
+    processes: tuple[int, int] | None = None
+    cpu_us: float | None = None
+    cpu_us_range: Band | None = None
+    cpu_us_each: float | None = None
+    cpu_percent: float | None = None
+    memory_kib: float | None = None
+    memory_kib_range: Band | None = None
+
+
+@dataclass(frozen=True)
+class Estimate(OfGroup):
+    """The range of the estimated energy: of one node, its power, and of all nodes per message."""
+
+    energy_j: Band | None = None
+    power_w: Band | None = None
+    per_message_uj: Band | None = None
 
 
 def by_cell_and_role(evidence: Evidence, *prefixes: str) -> dict[Group, pl.DataFrame]:
@@ -122,26 +143,6 @@ def _cell_of(document: Mapping[str, Any], role: str) -> str:
     return ", ".join(dict.fromkeys(cell.partition("/")[0] for cell in cells.values()))
 
 
-def group_columns(evidence: Evidence) -> list[Column]:
-    """Return the columns of a group, without the primary factor if the cell's name contains it."""
-    primary = [Column("level", words.factor_title(evidence.primary), factor=evidence.primary)]
-    return [
-        Column("pattern", "pattern", factor="pattern"),
-        *([] if evidence.primary in ("", *OF_CELL) else primary),
-        *([Column("others", PHRASES("others"))] if factors_apart(evidence) else []),
-        Column("cell", "cell"),
-        Column("role", "role"),
-        Column("runs", "runs", "measured"),
-    ]
-
-
-def group_row(evidence: Evidence, group: Group, frame: pl.DataFrame) -> dict[str, Any]:
-    primary = evidence.primary
-    levels = {evidence.word(primary, v): v for v in evidence.factors.get(primary, ())}
-    level = levels.get(group.level, group.level)
-    return {**asdict(group), "level": evidence.title(primary, level), "runs": frame.height}
-
-
 def roles_in(frame: pl.DataFrame, prefix: str) -> dict[str, list[str]]:
     """Return the columns `prefix.role.index` of each role that have a value in `frame`.
 
@@ -159,69 +160,90 @@ def roles_in(frame: pl.DataFrame, prefix: str) -> dict[str, list[str]]:
     return columns_by_role
 
 
-def table(evidence: Evidence) -> Table:
+def role_costs(evidence: Evidence) -> Iterator[RoleCosts]:
+    """Yield the costs of each group, and those of all roles of the same runs if these are several.
+
+    The rows of the same runs follow each other.
+    """
     groups_of_runs: dict[tuple[Any, ...], list[tuple[Group, pl.DataFrame]]] = {}
     for group, frame in by_cell_and_role(evidence, "cpu_share", "memory_kib").items():
         key = (group.pattern, group.level, group.others, *frame["run"].to_list())
         groups_of_runs.setdefault(key, []).append((group, frame))
-    rows = []
     for groups in groups_of_runs.values():
-        rows += [_role_row(evidence, group, frame) for group, frame in groups]
-        rows += [_total_row(evidence, groups)] if len(groups) > 1 else []
-    per_message = "CPU per message (µs)"
-    return Table(
-        "costs-by-role",
-        PHRASES("title"),
-        with_values(
-            [
-                *group_columns(evidence),
-                Column("processes", "processes", "measured"),
-                Column("cpu_us", "all processes", "measured", group=per_message),
-                Column("cpu_us_range", "lowest – highest run", "measured", group=per_message),
-                Column("cpu_us_each", "one process", "measured", group=per_message),
-                Column("cpu_percent", "CPU of one process, of a core", "measured", "%"),
-                Column("memory_kib", "memory", "measured", "KiB", 4),
-                Column("memory_kib_range", "lowest – highest run", "measured", "KiB", 4),
-            ],
-            rows,
-        ),
-        rows,
-        PHRASES("note", pooled=_pooled(evidence), all_roles=PHRASES("all_roles")),
-    )
+        yield from (_of_role(evidence, group, frame) for group, frame in groups)
+        if len(groups) > 1:
+            yield _of_all_roles(evidence, groups)
 
 
-def _role_row(evidence: Evidence, group: Group, frame: pl.DataFrame) -> dict[str, Any]:
+def _of_role(evidence: Evidence, group: Group, frame: pl.DataFrame) -> RoleCosts:
     shares, memories = (
         roles_in(frame, prefix).get(group.role, []) for prefix in ("cpu_share", "memory_kib")
     )
     share, memory = mean_of(frame, shares), mean_of(frame, memories)
     processes = np.sum([np.isfinite(column(frame, name)) for name in shares], axis=0)
-    per_message = cpu_us_per_message_of(evidence, frame, shares, group.role)
+    per_message = _cpu_us_per_message(evidence, frame, shares, group.role)
     each = per_message / _handled_share(evidence, frame, group.role)
-    return group_row(evidence, group, frame) | {
-        "processes": _counts(processes),
-        "cpu_us": _mean_where_total(frame, per_message),
-        "cpu_us_range": _range(per_message),
-        "cpu_us_each": _mean_where_total(frame, each),
-        "cpu_percent": geometric_mean(100 * share),
-        "memory_kib": geometric_mean(memory),
-        "memory_kib_range": _range(memory),
-    }
+    return RoleCosts(
+        *_named(evidence, group),
+        group.role,
+        frame.height,
+        (int(processes.min()), int(processes.max())),
+        _mean_where_total(frame, per_message),
+        _range(per_message),
+        _mean_where_total(frame, each),
+        _geometric_mean(100 * share),
+        _geometric_mean(memory),
+        _range(memory),
+    )
 
 
-def _total_row(evidence: Evidence, groups: Sequence[tuple[Group, pl.DataFrame]]) -> dict[str, Any]:
-    """Return the row of all roles of the same runs."""
+def _of_all_roles(evidence: Evidence, groups: Sequence[tuple[Group, pl.DataFrame]]) -> RoleCosts:
     (first, frame), *_ = groups
-    cells = list(dict.fromkeys(group.cell for group, _ in groups if "/" in group.cell))
+    pattern, level, others, _ = _named(evidence, first)
+    cells = dict.fromkeys(group.cell for group, _ in groups if "/" in group.cell)
     total = column(frame, CPU.column)
-    all_roles = replace(first, cell=", ".join(cells), role=PHRASES("all_roles"))
-    return group_row(evidence, all_roles, frame) | {
-        "cpu_us": _mean_where_total(frame, total),
-        "cpu_us_range": _range(total),
-    }
+    return RoleCosts(
+        pattern,
+        level,
+        others,
+        ", ".join(cells),
+        None,
+        frame.height,
+        cpu_us=_mean_where_total(frame, total),
+        cpu_us_range=_range(total),
+    )
 
 
-def cpu_us_per_message_of(
+def _named(evidence: Evidence, group: Group) -> tuple[str, str, str, str]:
+    """Return pattern, title of the level, other levels and cell of a group."""
+    primary = evidence.primary
+    levels = {evidence.word(primary, v): v for v in evidence.factors.get(primary, ())}
+    level = evidence.title(primary, levels.get(group.level, group.level))
+    return group.pattern, level, group.others, group.cell
+
+
+def estimates(evidence: Evidence) -> Iterator[Estimate]:
+    """Yield the estimated energy of each group that has one."""
+    for group, frame in by_cell_and_role(evidence, "energy_estimate_low_j").items():
+        lows = roles_in(frame, "energy_estimate_low_j")[group.role]
+        highs = roles_in(frame, "energy_estimate_high_j").get(group.role, [])
+        low_j, high_j = mean_of(frame, lows), mean_of(frame, highs)
+        window_s, sent = window_seconds(evidence, frame), messages_of_costs(frame)
+        sent = np.where(sent > 0, sent, np.nan)
+        all_low_j, all_high_j = (
+            sum_of(evidence, frame, names, group.role) for names in (lows, highs)
+        )
+        yield Estimate(
+            *_named(evidence, group),
+            group.role,
+            frame.height,
+            Band.of_means(low_j, high_j),
+            Band.of_means(low_j / window_s, high_j / window_s),
+            Band.of_means(1e6 * all_low_j / sent, 1e6 * all_high_j / sent),
+        )
+
+
+def _cpu_us_per_message(
     evidence: Evidence, frame: pl.DataFrame, shares: list[str], role: str
 ) -> FloatArray:
     """Return the CPU time of all processes of a role per message sent (µs), shape (runs,).
@@ -251,11 +273,6 @@ def _handled(document: Mapping[str, Any], role: str) -> float:
     return sum(passes) / len(passes) if numbers and any(passes) else 1.0
 
 
-def _counts(counts: NDArray[np.int64]) -> str:
-    """Return the lowest and the highest number of processes of a run."""
-    return " to ".join(dict.fromkeys(words.count(int(n)) for n in (counts.min(), counts.max())))
-
-
 def _mean_where_total(frame: pl.DataFrame, values: FloatArray) -> float | None:
     """Return the mean over the runs whose total is known, so that the roles add up to it."""
     total = column(frame, CPU.column)
@@ -277,15 +294,13 @@ def _without_column(evidence: Evidence) -> list[str]:
     return [name for name in evidence.varied if name not in shown]
 
 
-def _pooled(evidence: Evidence) -> str:
-    """Return a clause that names the factors over which each row pools."""
-    if factors_apart(evidence):
-        return ""
-    names = [words.factor_title(name) for name in _without_column(evidence)]
-    return PHRASES("pooled", factors=names) if names else ""
+def pooled_factors(evidence: Evidence) -> tuple[str, ...]:
+    """Return the titles of the factors over which each row pools."""
+    pooled = [] if factors_apart(evidence) else _without_column(evidence)
+    return tuple(words.factor_title(name) for name in pooled)
 
 
-def geometric_mean(values: FloatArray) -> float | None:
+def _geometric_mean(values: FloatArray) -> float | None:
     positive = values[np.isfinite(values) & (values > 0)]
     return float(np.exp(np.mean(np.log(positive)))) if positive.size else None
 

@@ -1,9 +1,9 @@
-"""Test the table with the costs of each host."""
+"""Test the costs of each host."""
 
 import polars as pl
 import pytest
 
-from wattwire.report.tables import hosts
+from wattwire.analysis.topics.costs.by_host import ByHost, HostCosts, by_host
 
 ON_TWO_HOSTS = {
     "hosts": {"robot": {}, "edge": {}},
@@ -49,20 +49,16 @@ FRAME = pl.DataFrame(
 
 
 def test_each_host_of_each_treatment_has_its_processes_and_costs() -> None:
-    fold = hosts.fold(Runs(FRAME))  # type: ignore[arg-type]
-    assert fold is not None
-    (table,) = fold.parts
-    columns = [column.key for column in table.columns]
-    assert columns == ["payload_bytes", "host", "processes", "runs", "cpu_us_per_message"]
-    rows = [[row[key] for key in columns] for row in table.rows]
-    assert rows == [
-        ["64", "robot", "client", 2, pytest.approx(20.0)],
-        ["64", "edge", "server, broker", 2, pytest.approx(10.0)],
-        ["128", "robot", "client", 1, pytest.approx(5.0)],
-        ["128", "edge", "server, broker", 1, None],
-    ]
+    result = by_host(Runs(FRAME))  # type: ignore[arg-type]
+    assert result.measured == ("cpu_us_per_message",)
+    assert result.rows == (
+        HostCosts(("64",), "robot", ("client",), 2, pytest.approx(20.0)),
+        HostCosts(("64",), "edge", ("server", "broker"), 2, pytest.approx(10.0)),
+        HostCosts(("128",), "robot", ("client",), 1, pytest.approx(5.0)),
+        HostCosts(("128",), "edge", ("server", "broker"), 1, None),
+    )
 
 
-def test_the_table_is_absent_without_costs_of_several_hosts() -> None:
+def test_nothing_is_computed_without_costs_of_several_hosts() -> None:
     single = FRAME.select("run", "factor.payload_bytes", "cpu_us_per_message")
-    assert hosts.fold(Runs(single)) is None  # type: ignore[arg-type]
+    assert by_host(Runs(single)) == ByHost()  # type: ignore[arg-type]
