@@ -173,6 +173,16 @@ OUTCOMES = {
 }
 """Outcome of a contrast → its text, in the order of the tables."""
 
+PROPORTIONALITY = {
+    "grows": "grows, but not proportionally",
+    "falls": "falls",
+    "not in proportion": "not proportional",
+    "in proportion": "about proportional",
+    "cannot tell": "cannot tell",
+    "": "",
+}
+"""Conclusion from the exponent of a power law → its text; "" without an exponent."""
+
 
 def edited_words(edited: tuple[str, ...]) -> str:
     """Return a sentence that edits make answers exploratory, or "" if there are no edits."""

@@ -105,6 +105,11 @@ def outcome(key: str) -> str:
     return words.OUTCOMES.get(key, key)
 
 
+def proportionality(key: str) -> str:
+    """Return the text of a conclusion from the exponent of a power law."""
+    return words.PROPORTIONALITY[key]
+
+
 @jinja2.pass_eval_context
 def listed(
     context: EvalContext,
@@ -135,6 +140,7 @@ FILTERS: dict[str, Callable[..., str]] = {
     "capital": capital,
     "outcome": outcome,
     "p_equals": words.p_equals,
+    "proportionality": proportionality,
     "listed": listed,
     "formatted": format,
 }

@@ -227,6 +227,13 @@ def test_white_space_is_one_space_and_a_line_break_before_a_mark_is_none(text, l
     assert isinstance(escaped, Markup) and escaped == line
 
 
+def test_a_p_value_and_a_conclusion_from_an_exponent_are_formatted():
+    assert topic_page.FILTERS["p_equals"](0.0123) == "p = 0.012"
+    assert topic_page.FILTERS["p_equals"](0.0123, 3) == "p = 0.0123"
+    assert topic_page.proportionality("not in proportion") == "not proportional"
+    assert topic_page.proportionality("") == ""
+
+
 def test_a_number_has_its_unit_if_it_has_one():
     assert topic_page.quantity(280.0, "µs") == "280 µs"
     assert topic_page.quantity(0.5, "") == "0.500"

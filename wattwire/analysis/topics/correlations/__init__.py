@@ -1,0 +1,1 @@
+"""Correlations of a question's responses with other quantities."""
