@@ -29,12 +29,13 @@ from wattwire.analysis.latency import all_series
 from wattwire.analysis.responses import CPU, LATENCY_P50
 from wattwire.analysis.topics.answers.nothing import ended
 from wattwire.analysis.topics.answers.numbers import AnsweredStudy
+from wattwire.analysis.topics.placements.numbers import placements
 from wattwire.analysis.topics.rates.numbers import delivered_hz, delivered_kind
 from wattwire.analysis.topics.settling.numbers import expects_steady_state, settling
 from wattwire.cli import answer_table
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, after_warmup, column, due_after_warmup
-from wattwire.report.tables import due_time, placements
+from wattwire.report.tables import due_time
 from wattwire.report.topic_page import Sentences
 from wattwire.report.words import concurrency, guarantees
 from wattwire.report.words.headline import headline
@@ -317,7 +318,7 @@ def _notes(evidence: Evidence) -> list[str]:
         notes.append(f"{warm_up_words[:1].upper()}{warm_up_words[1:]}.")
     left_out = {f"{_name(evidence, e['treatment'])}: {e['skipped']}" for e in evidence.skipped}
     notes += [f"Skipped: {text}." for text in sorted(left_out)]
-    notes += [*placements.sentences(evidence), *placements.restrictions(evidence)]
+    notes += _placements(evidence)
     if evidence.excluded.height:
         reasons: dict[str, list[str]] = {}
         for run in evidence.excluded["run"].to_list():
@@ -338,6 +339,13 @@ def _notes(evidence: Evidence) -> list[str]:
         }
     )
     return notes + [f"Outcome: {text}." for text in outcomes]
+
+
+def _placements(evidence: Evidence) -> list[str]:
+    """Return the sentences on different placements and on CPUs that were not available."""
+    result, sentences = placements(evidence), Sentences("placements")
+    notes = [*map(sentences.apart, result.apart), sentences.more(result)]
+    return [note for note in (*notes, *map(sentences.restricted, result.restrictions)) if note]
 
 
 def _name(evidence: Evidence, levels: Mapping[str, Any]) -> str:

@@ -173,6 +173,14 @@ OUTCOMES = {
 }
 """Outcome of a contrast → its text, in the order of the tables."""
 
+PLACES = {
+    "same_cpu": "shared a CPU",
+    "siblings": "ran on hardware threads of one core",
+    "shared_cache": "ran on different cores under one cache",
+    "further": "ran on cores without a common cache",
+}
+"""How near the CPUs of two nodes are (`model/cores/topology.py`) → what the nodes did."""
+
 PROPORTIONALITY = {
     "grows": "grows, but not proportionally",
     "falls": "falls",

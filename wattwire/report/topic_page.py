@@ -110,6 +110,11 @@ def proportionality(key: str) -> str:
     return words.PROPORTIONALITY[key]
 
 
+def nearness(key: str) -> str:
+    """Return what nodes did whose CPUs are so near, for example "shared a CPU"."""
+    return words.PLACES[key]
+
+
 @jinja2.pass_eval_context
 def listed(
     context: EvalContext,
@@ -141,6 +146,7 @@ FILTERS: dict[str, Callable[..., str]] = {
     "outcome": outcome,
     "p_equals": words.p_equals,
     "proportionality": proportionality,
+    "nearness": nearness,
     "listed": listed,
     "formatted": format,
 }

@@ -1,4 +1,4 @@
-"""Build the sections on settings in force: those of the libraries, and where the nodes ran."""
+"""Build the section on settings in force, which the libraries report."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 from wattwire.analysis.dataset import Evidence
 from wattwire.report.page_parts import HeadLine, PagePart
 from wattwire.report.parts import Column, Section, Table, Text
-from wattwire.report.tables import placements
 from wattwire.report.tables.nested_tables import flat
 from wattwire.report.words import guarantees
 from wattwire.report.words.phrases import Phrases
@@ -85,11 +84,8 @@ def merged(node_settings: Sequence[Mapping[str, Any]]) -> str:
 
 PART = PagePart(
     160,
-    lambda data: [section(data.evidence), placements.section(data.evidence)],
-    lambda data: [
-        *(HeadLine(2, text) for text in guarantees.unequal(data.evidence)),
-        *(HeadLine(3, text) for text in placements.sentences(data.evidence)),
-    ],
+    lambda data: [section(data.evidence)],
+    lambda data: [HeadLine(2, text) for text in guarantees.unequal(data.evidence)],
     measured_only=True,
     of_messages=True,
 )

@@ -6,7 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from wattwire.analysis.findings.placements import COLUMNS, modes, placed_apart
+from wattwire.analysis.topics.placements.apart import COLUMNS, placed_apart
+from wattwire.analysis.topics.placements.modes import modes
 
 CAMPAIGNS = 20
 WANDERING, SPREAD = 0.46, 0.27

@@ -1,4 +1,4 @@
-"""Compare where the nodes of different treatments ran, and attribute two modes of one treatment.
+"""Compare where the nodes of different treatments ran.
 
 A treatment's placement is the mean over its runs of the shares of time that connected nodes spent
 on one CPU, on siblings, under one cache and further apart (`run/results/cores.py`).
@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 from scipy.special import stdtr
 
@@ -43,14 +42,8 @@ that on two, so a quarter of the time changes a mean by more than usual margins.
 CONFIDENCE = 0.95
 PRIOR_DEGREES = 4
 """Weight of the mean variance of all treatments in that of each: as that of five own runs."""
-MODES_RUNS_MIN = 6
-MODE_RUNS_MIN = 2
-MODE_RATIO_MIN = 1.3
-MODE_GAP_SDS = 4.0
-BY_PLACEMENT, BY_TIME, UNKNOWN = "placement", "time", "unknown"
 COLUMNS = tuple(f"ran_on_{name}" for name in NEARNESS)
 Treatment = tuple[str, ...]
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -87,20 +80,6 @@ class PlacedApart:
     @property
     def difference(self) -> float:
         return abs(self.shares[0] - self.shares[1])
-
-
-@dataclass(frozen=True)
-class Modes:
-    """Two modes among the runs of a treatment. `ratio` is that of their geometric means."""
-
-    treatment: Treatment
-    ratio: float
-    runs: tuple[int, int]
-    """Number of runs of the lower and of the higher mode."""
-    cause: str
-    """BY_PLACEMENT, BY_TIME (the modes follow each other, as a change of the machine does) or
-    UNKNOWN.
-    """
 
 
 def placed(evidence: Evidence) -> list[Placed]:
@@ -205,23 +184,6 @@ def _largest_difference(
     return float(2 * stdtr(min(degrees, degrees_max), -statistic)), share, difference
 
 
-def modes(evidence: Evidence, response: str = "latency_p50_us") -> list[Modes]:
-    """Return the treatments whose runs have two modes of a response, each with its cause.
-
-    The runs are divided where the sum of squares of the logarithm within both parts is smallest.
-    They are modes if the gap between the parts is at least MODE_RATIO_MIN and MODE_GAP_SDS standard
-    deviations within them. A cause by time needs fewer changes between the modes, in the order of
-    the runs, than chance gives with 5 % (Wald and Wolfowitz 1940, doi:10.1214/aoms/1177731909).
-    """
-    if response not in evidence.usable.columns:
-        return []
-    return [
-        found
-        for treatment, frame in by_treatment(evidence, evidence.usable).items()
-        for found in _modes_of(treatment, frame, response)
-    ]
-
-
 def shares_of(frame: pl.DataFrame) -> FloatArray:
     """Return the shares of each run, shape (runs, len(NEARNESS)); NaN without readings."""
     return np.column_stack([column(frame, name) for name in COLUMNS])
@@ -260,52 +222,3 @@ def _moderated_error(values: FloatArray, mean_variance: float) -> tuple[float, i
     squares = float(((values - values.mean()) ** 2).sum())
     moderated = (PRIOR_DEGREES * mean_variance + squares) / degrees
     return max(moderated, mean_variance) / len(values), degrees
-
-
-def _modes_of(treatment: Treatment, frame: pl.DataFrame, response: str) -> Iterator[Modes]:
-    in_order = frame.sort("block", "position")
-    values = column(in_order, response)
-    usable = np.isfinite(values) & (values > 0)
-    logs, shares = np.log(values[usable]), shares_of(in_order)[usable]
-    if len(logs) < MODES_RUNS_MIN:
-        return
-    ranked = np.sort(logs)
-    splits = range(MODE_RUNS_MIN, len(ranked) - MODE_RUNS_MIN + 1)
-    split = min(splits, key=lambda n: ranked[:n].var() * n + ranked[n:].var() * (len(ranked) - n))
-    low, high = ranked[:split], ranked[split:]
-    gap = high[0] - low[-1]
-    within = math.sqrt((low.var() * len(low) + high.var() * len(high)) / (len(ranked) - 2))
-    if gap < math.log(MODE_RATIO_MIN) or gap < MODE_GAP_SDS * within:
-        return
-    is_high = logs >= high[0]
-    ratio = float(math.exp(high.mean() - low.mean()))
-    yield Modes(treatment, ratio, (len(low), len(high)), _cause(is_high, shares))
-
-
-def _cause(is_high: BoolArray, shares: FloatArray) -> str:
-    """Return the cause of two modes: placement if a share separates them, or the order of time."""
-    for share in shares.T:  # without readings, no comparison with NaN holds
-        low, high = share[~is_high], share[is_high]
-        separate = low.max() < high.min() or high.max() < low.min()
-        if separate and abs(low.mean() - high.mean()) >= SHARE_MIN:
-            return BY_PLACEMENT
-    changes = int(np.count_nonzero(is_high[1:] != is_high[:-1]))
-    return BY_TIME if _chance_of_changes(changes, is_high) <= 1 - CONFIDENCE else UNKNOWN
-
-
-def _chance_of_changes(changes: int, is_high: BoolArray) -> float:
-    """Return the probability of at most this number of changes in a random order."""
-    high = int(np.count_nonzero(is_high))
-    low = len(is_high) - high
-    orders = math.comb(low + high, high)
-
-    def with_runs(runs: int) -> int:
-        """Return the number of orders with this number of runs of equal values."""
-        half, odd = divmod(runs, 2)
-        if not odd:
-            return 2 * math.comb(low - 1, half - 1) * math.comb(high - 1, half - 1)
-        return math.comb(low - 1, half) * math.comb(high - 1, half - 1) + math.comb(
-            low - 1, half - 1
-        ) * math.comb(high - 1, half)
-
-    return sum(with_runs(runs) for runs in range(2, changes + 2)) / orders
