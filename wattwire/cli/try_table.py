@@ -31,13 +31,14 @@ from wattwire.analysis.topics.answers.nothing import ended
 from wattwire.analysis.topics.answers.numbers import AnsweredStudy
 from wattwire.analysis.topics.placements.numbers import placements
 from wattwire.analysis.topics.rates.numbers import delivered_hz, delivered_kind
+from wattwire.analysis.topics.settings.numbers import unequal
 from wattwire.analysis.topics.settling.numbers import expects_steady_state, settling
 from wattwire.cli import answer_table
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, after_warmup, column, due_after_warmup
 from wattwire.report.tables import due_time
 from wattwire.report.topic_page import Sentences
-from wattwire.report.words import concurrency, guarantees
+from wattwire.report.words import concurrency
 from wattwire.report.words.headline import headline
 from wattwire.report.words.headlines import single_treatment
 from wattwire.store import Campaign
@@ -311,7 +312,7 @@ def _notes(evidence: Evidence) -> list[str]:
         unsettled = Sentences("settling").unsettled(settling(evidence, all_series(evidence)))
         notes += [unsettled] if unsettled else []
     notes += filter(None, [concurrency.sentence(evidence)])
-    notes += guarantees.unequal(evidence)
+    notes += map(Sentences("settings").unequal, unequal(evidence))
     notes += filter(None, [due_time.outages(evidence), due_time.late_senders(evidence)])
     if evidence.warm_up:
         warm_up_words = str(evidence.warm_up["words"])

@@ -1,13 +1,14 @@
-"""Test the sentence that names which cells had which guarantees."""
+"""Test that nodes with different guarantees are found, by pattern and cell."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
 
-from wattwire.report.tests.phrase_search import only, phrases_in
-from wattwire.report.words.guarantees import unequal
+from wattwire.analysis.topics.settings.numbers import Guarantee, unequal
+from wattwire.report.topic_page import Sentences
 
 ORDERED = {"delivery": "reliable", "ordering": "per_sender", "overload": "block"}
+SENTENCES = Sentences("settings")
 LOSSY = {"delivery": "best_effort", "ordering": "none", "overload": "drop_newest"}
 
 
@@ -25,31 +26,30 @@ def evidence_of(*runs):
     )
 
 
-def test_patterns_with_the_same_guarantees_share_a_sentence_that_names_the_cells():
-    (sentence,) = unequal(
+def test_patterns_with_the_same_guarantees_are_together_and_name_their_cells():
+    (nodes,) = unequal(
         evidence_of(
             *((pattern, cell, guarantee) for pattern in ("topic", "pingpong")
               for cell, guarantee in (("tcp/cpp", ORDERED), ("udp/cpp", LOSSY)))
         )
     )  # fmt: skip
-    assert only(sentence, "guarantees.unequal").values["kinds"] == 2
-    assert phrases_in(sentence, "guarantees.patterns") == []
-    of_cells = phrases_in(sentence, "guarantees.of_cells")
-    assert [(one.values["cells"], one.values["guarantee"]) for one in of_cells] == [
-        (("udp/cpp",), "best effort, none, drop newest"),
-        (("tcp/cpp",), "reliable, per sender, block"),
-    ]
+    assert nodes.patterns == () and not nodes.is_unrepeated
+    assert nodes.guarantees == (
+        Guarantee("best effort, none, drop newest", ("udp/cpp",)),
+        Guarantee("reliable, per sender, block", ("tcp/cpp",)),
+    )
 
 
-def test_a_pattern_with_equal_guarantees_has_no_sentence_and_the_other_is_named():
-    (sentence,) = unequal(
+def test_a_pattern_with_equal_guarantees_is_not_named_and_the_other_is():
+    (nodes,) = unequal(
         evidence_of(
             ("topic", "tcp/cpp", ORDERED), ("topic", "udp/cpp", ORDERED),
             ("pingpong", "tcp/cpp", ORDERED), ("pingpong", "udp/cpp", LOSSY),
         )
     )  # fmt: skip
-    assert only(sentence, "guarantees.patterns").values["patterns"] == ["pingpong"]
-    assert not unequal(evidence_of(("topic", "tcp/cpp", ORDERED)))
+    assert nodes.patterns == ("pingpong",)
+    assert "the nodes of pingpong had 2 different" in SENTENCES.unequal(nodes)
+    assert list(unequal(evidence_of(("topic", "tcp/cpp", ORDERED)))) == []
 
 
 def test_best_effort_next_to_reliable_is_named_although_no_queue_guarantees_delivery():
@@ -58,9 +58,9 @@ def test_best_effort_next_to_reliable_is_named_although_no_queue_guarantees_deli
     for run, level in zip(found.runs.values(), ("reliable", "best_effort"), strict=True):
         run["levels"]["settings.reliability"] = level
         run["nodes"][0]["ready"]["effective"] = {"reliability": level}
-    (sentence,) = unequal(found)
-    assert only(sentence, "guarantees.repeats").values["setting"] == "reliability = best_effort"
-    of_cells = phrases_in(sentence, "guarantees.of_cells")
-    assert [str(one.values["cells"][0]) for one in of_cells] == [
-        "ros2/cpp (reliable)", "ros2/cpp (best_effort)",
+    (nodes,) = unequal(found)
+    assert nodes.is_unrepeated
+    assert "With reliability = best_effort, nothing repeats" in SENTENCES.unequal(nodes)
+    assert [kind.cells for kind in nodes.guarantees] == [
+        ("ros2/cpp (reliable)",), ("ros2/cpp (best_effort)",),
     ]  # fmt: skip
