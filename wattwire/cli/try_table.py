@@ -29,16 +29,15 @@ from wattwire.analysis.latency import all_series
 from wattwire.analysis.responses import CPU, LATENCY_P50
 from wattwire.analysis.topics.answers.nothing import ended
 from wattwire.analysis.topics.answers.numbers import AnsweredStudy
+from wattwire.analysis.topics.latency.due_time import late_senders, outages
 from wattwire.analysis.topics.placements.numbers import placements
 from wattwire.analysis.topics.rates.numbers import delivered_hz, delivered_kind
 from wattwire.analysis.topics.settings.numbers import unequal
-from wattwire.analysis.topics.settling.numbers import expects_steady_state, settling
+from wattwire.analysis.topics.settling.numbers import expects_steady_state, few_active, settling
 from wattwire.cli import answer_table
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, after_warmup, column, due_after_warmup
-from wattwire.report.tables import due_time
 from wattwire.report.topic_page import Sentences
-from wattwire.report.words import concurrency
 from wattwire.report.words.headline import headline
 from wattwire.report.words.headlines import single_treatment
 from wattwire.store import Campaign
@@ -308,12 +307,13 @@ def _with_ratio(
 
 def _notes(evidence: Evidence) -> list[str]:
     notes: list[str] = []
+    of_settling, of_latency = Sentences("settling"), Sentences("latency")
     if expects_steady_state(evidence):
-        unsettled = Sentences("settling").unsettled(settling(evidence, all_series(evidence)))
-        notes += [unsettled] if unsettled else []
-    notes += filter(None, [concurrency.sentence(evidence)])
+        notes.append(of_settling.unsettled(settling(evidence, all_series(evidence))))
+    notes.append(of_settling.few_active(tuple(few_active(evidence))))
     notes += map(Sentences("settings").unequal, unequal(evidence))
-    notes += filter(None, [due_time.outages(evidence), due_time.late_senders(evidence)])
+    notes += [of_latency.outages(outages(evidence)), of_latency.late(late_senders(evidence))]
+    notes = [note for note in notes if note]
     if evidence.warm_up:
         warm_up_words = str(evidence.warm_up["words"])
         notes.append(f"{warm_up_words[:1].upper()}{warm_up_words[1:]}.")

@@ -173,6 +173,9 @@ OUTCOMES = {
 }
 """Outcome of a contrast → its text, in the order of the tables."""
 
+DELIVERED = {"calls": "calls/s", "messages": "messages/s", "both": "calls or messages/s"}
+"""What the runs of a campaign delivered → the unit of its rate."""
+
 PLACES = {
     "same_cpu": "shared a CPU",
     "siblings": "ran on hardware threads of one core",

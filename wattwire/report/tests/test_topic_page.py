@@ -96,6 +96,8 @@ def test_a_page_without_a_title_has_no_section_and_its_parts_join_another(monkey
     assert section is not None
     assert (section.id, section.has_no_data) == ("host", True)
     assert [text.words for text in section.parts] == ["First.", "Guest.", "Last."]
+    alone = page_of(monkeypatch, "<h2 data-alone>T</h2><p>First.</p>").section([((10,), part)])
+    assert alone is not None and [text.words for text in alone.parts] == ["First."]
 
 
 def test_a_place_with_more_numbers_is_after_the_same_place_with_fewer(monkeypatch):

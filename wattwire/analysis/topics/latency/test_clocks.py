@@ -1,4 +1,4 @@
-"""Test what the page says of latencies between hosts with different clocks."""
+"""Test latencies between hosts with different clocks: refused runs, bands and corrections."""
 
 import json
 
@@ -7,9 +7,8 @@ import pytest
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.latency import all_series
+from wattwire.analysis.topics.latency.numbers import Clocks, HostClock, latency
 from wattwire.model.hosts.clocks import ClockRelation, Exchange
-from wattwire.report.sections import latency
-from wattwire.report.tests.phrase_search import phrases_in
 from wattwire.report.tests.synthetic import SLOW, Shape, write_campaign
 from wattwire.store import Campaign
 
@@ -51,9 +50,9 @@ def test_a_band_above_the_margin_leaves_latency_without_an_answer(tmp_path):
     for name in ("latency_p50_us", "latency_p90_us"):
         assert "± 60.0 µs" in str(answers[name]) and "more than 5.0 %" in str(answers[name])
     assert answers["delay_variation_p50_us"].interval.estimate == pytest.approx(0.45, rel=0.1)
-    part = latency.section(evidence, all_series(evidence))
-    (refused,) = phrases_in(part, "latency.refused")
-    assert refused.values["runs"] == 4
+    result = latency(evidence, all_series(evidence))
+    assert (result.refused.runs, result.refused.treatments) == (4, ("Python",))
+    assert (result.runs, result.runs_shown) == (8, 4)
 
 
 @pytest.mark.parametrize(
@@ -65,25 +64,20 @@ def test_the_margin_decides_and_without_one_the_median_does(tmp_path, band_us, m
     assert ("clocks agree" in str(result)) == is_refused
 
 
-def test_the_table_of_percentiles_has_the_band(tmp_path):
+def test_the_percentiles_of_hosts_with_two_clocks_have_the_band(tmp_path):
     evidence = evidence_with(tmp_path, {SLOW: 5.0})
-    part = latency.section(evidence, all_series(evidence))
-    (table,) = (item for item in part.parts if getattr(item, "id", "") == "latency-percentiles")
-    assert sorted(row["band_us"] or 0 for row in table.rows) == [0, 5.0]
-    assert not list(phrases_in(part, "latency.refused"))
+    result = latency(evidence, all_series(evidence))
+    assert sorted(row.band_us or 0 for row in result.percentiles) == [0, 5.0]
+    assert result.has_band and result.refused.runs == 0
 
 
-def test_the_page_names_hosts_with_one_clock_and_the_error_of_the_others(tmp_path):
+def test_hosts_with_one_clock_are_together_and_the_others_have_their_error(tmp_path):
     far = ClockRelation("far", *(Exchange(at, at + 9, 40_000, 64, "pipe") for at in (0, 10**10)))
     relations = {"robot": NEAR, "edge": NEAR, "cloud": far}
     evidence = evidence_with(tmp_path, {}, relations=relations)
-    part = latency.section(evidence, {})
-    assert not list(phrases_in(part, "latency.one_clock"))  # without latencies
-    part = latency.section(evidence, all_series_of_one_host(evidence))
-    (one_clock,) = phrases_in(part, "latency.one_clock")
-    assert one_clock.values["hosts"] == ["edge", "robot"]
-    (corrected,) = phrases_in(part, "latency.corrected")
-    assert corrected.values == {"host": "cloud", "band_us": "70.0"}
+    result = latency(evidence, all_series_of_one_host(evidence))
+    corrected = HostClock("cloud", pytest.approx(70.0, abs=0.05))
+    assert result.clocks == Clocks((("edge", "robot"),), (corrected,))
 
 
 def all_series_of_one_host(evidence):
@@ -97,5 +91,4 @@ def all_series_of_one_host(evidence):
 
 def test_a_campaign_on_one_host_says_nothing_of_clocks(tmp_path):
     evidence = evidence_with(tmp_path, {})
-    part = latency.section(evidence, all_series(evidence))
-    assert not [*phrases_in(part, "latency.one_clock"), *phrases_in(part, "latency.corrected")]
+    assert latency(evidence, all_series(evidence)).clocks == Clocks()

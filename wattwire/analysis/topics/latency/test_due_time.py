@@ -1,4 +1,4 @@
-"""Test the sentences on late senders, the start of latency, and costs of lossy runs."""
+"""Test late senders, outages and the start of latency, and costs of lossy runs."""
 
 import math
 from dataclasses import replace
@@ -10,19 +10,22 @@ import pytest
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.latency import all_series
-from wattwire.report.sections.latency import section
-from wattwire.report.tables.due_time import differs, late_senders, outages
+from wattwire.analysis.topics.latency.due_time import LateSenders, Outage, late_senders, outages
+from wattwire.analysis.topics.latency.numbers import OPEN, latency
+from wattwire.analysis.topics.latency.percentiles import Percentiles
 from wattwire.report.tests.answered import headline
-from wattwire.report.tests.phrase_search import only, phrases_in
+from wattwire.report.tests.phrase_search import phrases_in
 from wattwire.report.tests.synthetic import SLOW, Shape, put_row, row_of, write_campaign
+from wattwire.report.topic_page import Sentences
 from wattwire.stats import Interval, TooFew
 from wattwire.store import Campaign
 
+SENTENCES = Sentences("latency")
 SHAPE = Shape(blocks=3, patterns=("topic",), intervals_s=(0.05,), clients=(1,), duration_s=4.0)
 
 
 @pytest.mark.parametrize(("factor", "is_reported"), [(1.2, False), (3.0, True)])
-def test_the_page_names_the_treatment_with_late_senders_from_a_factor_of_two(
+def test_the_treatment_with_late_senders_is_found_from_a_factor_of_two(
     tmp_path, factor, is_reported
 ):
     campaign = write_campaign(tmp_path / "c", SHAPE)
@@ -31,14 +34,13 @@ def test_the_page_names_the_treatment_with_late_senders_from_a_factor_of_two(
         if row["factor.language"].item() == SLOW:
             put_row(row.with_columns(since_send_p50_us=pl.col("latency_p50_us") / factor), path)
     evidence = gather(Campaign(campaign))
-    sentence = late_senders(evidence)
-    assert bool(sentence) == is_reported
-    if is_reported:
-        values = only(sentence, "due_time.late").values
-        assert values["percentile"] == "p50"
-        assert values["latency"] == pytest.approx(factor * values["since_send"])
-    part = section(evidence, all_series(evidence))
-    assert "was due" in part.parts[0].words, "an open loop"
+    late = late_senders(evidence)
+    assert (late is not None) == is_reported
+    if late is not None:
+        assert (late.percentile, late.more, late.is_of_flows) == ("p50", 0, False)
+        assert late.latency_us == pytest.approx(factor * late.since_send_us)
+    result = latency(evidence, all_series(evidence))
+    assert (result.loops, result.late) == (OPEN, late)
 
 
 def interval(estimate_us):
@@ -46,7 +48,7 @@ def interval(estimate_us):
 
 
 @pytest.mark.parametrize(
-    ("latency", "since_send", "is_shown"),
+    ("late", "since_send", "is_shown"),
     [
         (interval(200.0), interval(100.0), True),
         (interval(105.0), interval(100.0), False),
@@ -54,12 +56,10 @@ def interval(estimate_us):
         (TooFew(90, 1000, "messages"), interval(100.0), False),
     ],
 )
-def test_the_table_shows_the_time_since_the_send_call_where_it_differs(
-    latency, since_send, is_shown
-):
+def test_the_table_shows_the_time_since_the_send_call_where_it_differs(late, since_send, is_shown):
     few = TooFew(90, 1000, "messages")
-    row = {"p50_us": latency, "since_send_p50": since_send, "p99_us": few, "since_send_p99": few}
-    assert differs(row) is is_shown
+    row = Percentiles((), 3, 9, 9, 0, 0, 1.0, (late, few, few, few), (since_send, few), None)
+    assert row.is_late is is_shown
 
 
 def test_a_percentile_of_too_few_messages_is_not_in_the_first_lines(tmp_path):
@@ -82,13 +82,13 @@ def test_the_table_counts_messages_that_were_never_sent_apart_from_lost_ones(tmp
         )
         for run, series in all_series(evidence).items()
     }
-    part = section(evidence, every)
-    (table,) = [p for p in part.parts if getattr(p, "id", "") == "latency-percentiles"]
-    assert {"unsent", "since_send_p50"} <= {column.key for column in table.columns}
-    for row in table.rows:
-        assert (row["unsent"], row["lost"]) == (300 * row["runs"], 0)
-        assert row["p50_us"] == math.inf
-        assert math.isfinite(row["since_send_p50"].estimate)
+    result = latency(evidence, every)
+    assert result.has_unsent and result.has_late
+    assert (result.unsent, result.undated) == (300 * evidence.usable.height, 0)
+    for row in result.percentiles:
+        assert (row.unsent, row.lost) == (300 * row.runs, 0)
+        assert row.percentiles[0] == math.inf
+        assert isinstance(row.since_send[0], Interval)
 
 
 def test_costs_per_message_of_lossy_runs_are_compared_with_a_sentence_on_the_loss(tmp_path):
@@ -103,9 +103,11 @@ def test_costs_per_message_of_lossy_runs_are_compared_with_a_sentence_on_the_los
             assert sentence.values["share"] == pytest.approx(0.6, abs=0.15)
 
 
-@pytest.mark.parametrize(("factor", "lost", "phrase"), [(348.0, 2, "outage"), (348.0, 0, "stall"),
-                                                       (20.0, 2, ""), (20.0, 0, "")])  # fmt: skip
-def test_the_page_names_a_run_with_an_outage_or_a_stall(tmp_path, factor, lost, phrase):
+@pytest.mark.parametrize(
+    ("factor", "lost", "is_found"),
+    [(348.0, 2, True), (348.0, 0, True), (20.0, 2, False), (20.0, 0, False)],
+)
+def test_a_run_with_an_outage_or_a_stall_is_found(tmp_path, factor, lost, is_found):
     """The median over the runs of a treatment hides a server that froze in one of them."""
     campaign = write_campaign(tmp_path / "c", SHAPE)
     path = sorted(campaign.glob("runs/b*-1/summary.json"))[0]
@@ -115,8 +117,23 @@ def test_the_page_names_a_run_with_an_outage_or_a_stall(tmp_path, factor, lost, 
         lost_after_warmup=pl.lit(lost),
     )
     put_row(row, path)
-    sentence = outages(gather(Campaign(campaign)))
-    assert bool(sentence) == bool(phrase)
-    if phrase:
-        values = only(sentence, f"due_time.{phrase}").values
-        assert (values["run"], values.get("gone", 0)) == (row["run"].item(), lost)
+    found = outages(gather(Campaign(campaign)))
+    assert [(case.run, case.gone, case.more) for case in found] == (
+        [(row["run"].item(), lost, 0)] if is_found else []
+    )
+
+
+def test_the_lines_state_outages_before_stalls_and_both_latencies_of_late_senders():
+    outage = Outage("b01", "Swift", "p99", math.inf, 100.0, 2, more=1)
+    stall = Outage("b02", "", "p50", 250_000.0, 100.0, 0)
+    text = SENTENCES.outages((outage, stall))
+    assert text.startswith("Run b01 (Swift) had an outage: 2 messages were lost,")
+    assert "latency is infinite; the median of the other runs is 100 µs; 1 further run. Run" in text
+    assert "Run b02 stood still" in text and text.endswith("runs is 100 µs.")
+    late = LateSenders("Swift", "p99", 300.0, 100.0, 2, True)
+    assert "p99 latency over the messages of all flows is 300 µs" in SENTENCES.late(late)
+    assert "call (Swift); 2 further treatments. Answers" in SENTENCES.late(late)
+    alone = LateSenders("", "p50", 300.0, 100.0, 0, False)
+    assert "the p50 latency is 300 µs" in SENTENCES.late(alone)
+    assert "from the send call. Answers" in SENTENCES.late(alone)
+    assert SENTENCES.late(None) == SENTENCES.outages(()) == ""
