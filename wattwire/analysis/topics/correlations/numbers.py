@@ -1,4 +1,4 @@
-"""Correlate the responses of a question with its correlates, over the treatments.
+"""Correlate the responses of each question with its correlates, over the treatments.
 
 Points are medians of treatments, because runs of a treatment are not independent. System calls are
 those of the runs that count them.
@@ -76,10 +76,12 @@ class Correlated:
 class QuestionCorrelations:
     """The correlations of a question's responses with its correlates.
 
-    `unmeasured` has the titles of correlates that no run has, of which some are counts of system
-    calls if `is_countable`. Both are empty if no response was measured.
+    `number` is the place of the question in the study, from 1 on. `unmeasured` has the titles of
+    correlates that no run has, of which some are counts of system calls if `is_countable`. Both are
+    empty if no response was measured.
     """
 
+    number: int
     responses: tuple[Correlated, ...] = ()
     unmeasured: tuple[str, ...] = ()
     is_countable: bool = False
@@ -87,11 +89,28 @@ class QuestionCorrelations:
     """Whether a response and a correlate were measured."""
 
 
-def correlations(evidence: Evidence, question: Question) -> QuestionCorrelations:
-    """Return the correlations of each response of a question; none without correlates."""
+@dataclass(frozen=True)
+class Correlations:
+    """The correlations of the questions that have correlates."""
+
+    questions: tuple[QuestionCorrelations, ...] = ()
+
+
+def correlations(evidence: Evidence) -> Correlations:
+    """Return the correlations of each question; none without a valid run."""
+    questions = evidence.study.questions if evidence.usable.height else ()
+    return Correlations(
+        tuple(
+            of_question(evidence, question, number)
+            for number, question in enumerate(questions, 1)
+            if question.beside
+        )
+    )
+
+
+def of_question(evidence: Evidence, question: Question, number: int) -> QuestionCorrelations:
+    """Return the correlations of each response of a question."""
     correlates = [resolve(name, evidence.described) for name in question.beside]
-    if not correlates or evidence.usable.height == 0:
-        return QuestionCorrelations()
     medians = {correlate: _medians(evidence, correlate) for correlate in correlates}
     known = {correlate: points for correlate, points in medians.items() if points}
     responses = tuple(
@@ -99,9 +118,10 @@ def correlations(evidence: Evidence, question: Question) -> QuestionCorrelations
         for name in dict.fromkeys(question.responses)
     )
     if not any(response.is_measured for response in responses):
-        return QuestionCorrelations(responses)
+        return QuestionCorrelations(number, responses)
     absent = [correlate for correlate in correlates if correlate not in known]
     return QuestionCorrelations(
+        number,
         responses,
         tuple(correlate.title for correlate in absent),
         any(correlate.column in COUNTED for correlate in absent),

@@ -14,14 +14,15 @@ from wattwire.analysis.topics.correlations.numbers import (
     POSITIVE,
     Correlated,
     Correlation,
+    Correlations,
     QuestionCorrelations,
     correlations,
+    of_question,
 )
 from wattwire.model.questions import Question
 from wattwire.report.page import build_report
 from wattwire.report.tests.test_laid_out import campaign_of, evidence_of
-from wattwire.report.topic_page import Sentences
-from wattwire.report.words import correlation as printed
+from wattwire.report.topic_page import Sentences, topic_page
 from wattwire.stats import Interval, TooFew
 from wattwire.stats.association import Association
 from wattwire.store import Campaign
@@ -30,7 +31,7 @@ SENTENCES = Sentences("correlations")
 
 
 def asked(evidence, responses, beside) -> QuestionCorrelations:
-    return correlations(evidence, _question(responses, beside))
+    return of_question(evidence, _question(responses, beside), 2)
 
 
 def _question(responses, beside) -> Question:
@@ -95,9 +96,7 @@ def test_missing_correlates_and_too_few_treatments_are_named(planted, tmp_path) 
     few = asked(evidence_of(tmp_path, clients=(1,)), ["cpu_us_per_message"], ["latency_p50_us"])
     (pair,) = few.responses[0].correlations
     assert pair.reason.startswith("there are only 2 treatments with both, and at least 4")
-    none = Question(responses=("cpu_us_per_message",))
-    assert correlations(planted, none) == QuestionCorrelations()
-    assert printed.sentences(planted, none) == []
+    assert correlations(planted) == Correlations(), "no question of the study has correlates"
 
 
 def test_system_calls_are_those_of_the_runs_that_counted_them(planted, monkeypatch) -> None:
@@ -114,12 +113,15 @@ def test_system_calls_are_those_of_the_runs_that_counted_them(planted, monkeypat
     assert pair.treatments == 12
 
 
-def test_each_response_has_its_sentences_in_order(planted) -> None:
-    question = _question(
+def test_the_sentences_of_a_question_follow_its_answers_in_order(planted) -> None:
+    of_second = asked(
+        planted,
         ["energy_uj_per_message", "cpu_us_per_message"],
         ["time_us_per_message", "switches_voluntary"],
     )
-    texts = printed.sentences(planted, question)
+    parts = topic_page("correlations", Correlations((of_second,))).parts
+    assert {place for place, _ in parts} == {(30, 2, 30)}
+    texts = [text for _, text in parts]
     assert [(text.key, text.value) for text in texts] == [
         ("correlations.is_measured", "False"),
         ("correlations.conclusion", POSITIVE),
