@@ -30,9 +30,9 @@ from wattwire.analysis.responses import CPU, LATENCY_P50
 from wattwire.analysis.topics.answers.nothing import ended
 from wattwire.analysis.topics.answers.numbers import AnsweredStudy
 from wattwire.analysis.topics.latency.due_time import late_senders, outages
-from wattwire.analysis.topics.placements.numbers import placements
+from wattwire.analysis.topics.placements.numbers import Placements
 from wattwire.analysis.topics.rates.numbers import delivered_hz, delivered_kind
-from wattwire.analysis.topics.settings.numbers import unequal
+from wattwire.analysis.topics.settings.numbers import Settings
 from wattwire.analysis.topics.settling.numbers import expects_steady_state, few_active, settling
 from wattwire.cli import answer_table
 from wattwire.model import words
@@ -194,7 +194,7 @@ def compare(campaign: Campaign) -> Comparison:
         answers.family if evidence.usable.height else answers.family_of_all,
         Sentences("rates").delivered(delivered_kind(evidence)),
         tuple(answer_table.lines(results, WIDTH)),
-        tuple(_notes(evidence)),
+        tuple(_notes(evidence, results)),
     )
 
 
@@ -305,13 +305,13 @@ def _with_ratio(
     return replace(row, ratio=contrast(evidence, frame, matching[0], CONFIDENCE, last))
 
 
-def _notes(evidence: Evidence) -> list[str]:
+def _notes(evidence: Evidence, results: Document) -> list[str]:
     notes: list[str] = []
     of_settling, of_latency = Sentences("settling"), Sentences("latency")
     if expects_steady_state(evidence):
         notes.append(of_settling.unsettled(settling(evidence, all_series(evidence))))
     notes.append(of_settling.few_active(tuple(few_active(evidence))))
-    notes += map(Sentences("settings").unequal, unequal(evidence))
+    notes += map(Sentences("settings").unequal, results.result(Settings).unequal)
     notes += [of_latency.outages(outages(evidence)), of_latency.late(late_senders(evidence))]
     notes = [note for note in notes if note]
     if evidence.warm_up:
@@ -319,7 +319,7 @@ def _notes(evidence: Evidence) -> list[str]:
         notes.append(f"{warm_up_words[:1].upper()}{warm_up_words[1:]}.")
     left_out = {f"{_name(evidence, e['treatment'])}: {e['skipped']}" for e in evidence.skipped}
     notes += [f"Skipped: {text}." for text in sorted(left_out)]
-    notes += _placements(evidence)
+    notes += _placements(results.result(Placements))
     if evidence.excluded.height:
         reasons: dict[str, list[str]] = {}
         for run in evidence.excluded["run"].to_list():
@@ -342,11 +342,11 @@ def _notes(evidence: Evidence) -> list[str]:
     return notes + [f"Outcome: {text}." for text in outcomes]
 
 
-def _placements(evidence: Evidence) -> list[str]:
+def _placements(placements: Placements) -> list[str]:
     """Return the sentences on different placements and on CPUs that were not available."""
-    result, sentences = placements(evidence), Sentences("placements")
-    notes = [*map(sentences.apart, result.apart), sentences.more(result)]
-    return [note for note in (*notes, *map(sentences.restricted, result.restrictions)) if note]
+    sentences = Sentences("placements")
+    notes = [*map(sentences.apart, placements.apart), sentences.more(placements)]
+    return [note for note in (*notes, *map(sentences.restricted, placements.restrictions)) if note]
 
 
 def _name(evidence: Evidence, levels: Mapping[str, Any]) -> str:
