@@ -28,15 +28,16 @@ from wattwire.analysis.latency import all_series
 from wattwire.analysis.responses import CPU, LATENCY_P50
 from wattwire.analysis.topics.answers.nothing import ended
 from wattwire.analysis.topics.answers.numbers import AnsweredStudy
+from wattwire.analysis.topics.latency.due_time import late_senders, outages
+from wattwire.analysis.topics.placements.numbers import Placements
 from wattwire.analysis.topics.rates.numbers import delivered_hz, delivered_kind
-from wattwire.analysis.topics.settling.numbers import expects_steady_state, settling
+from wattwire.analysis.topics.settings.numbers import Settings
+from wattwire.analysis.topics.settling.numbers import expects_steady_state, few_active, settling
 from wattwire.cli import answer_table
 from wattwire.cli.wrap import table, wrapped
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, after_warmup, column, due_after_warmup
-from wattwire.report.tables import due_time, placements
 from wattwire.report.topic_page import Sentences
-from wattwire.report.words import concurrency, guarantees
 from wattwire.report.words.headline import headline
 from wattwire.report.words.headlines import single_treatment
 from wattwire.store import Campaign
@@ -191,7 +192,7 @@ def compare(campaign: Campaign) -> Comparison:
         answers.family if evidence.usable.height else answers.family_of_all,
         Sentences("rates").delivered(delivered_kind(evidence)),
         tuple(answer_table.lines(results, WIDTH)),
-        tuple(_notes(evidence)),
+        tuple(_notes(evidence, results)),
     )
 
 
@@ -302,20 +303,21 @@ def _with_ratio(
     return replace(row, ratio=contrast(evidence, frame, matching[0], CONFIDENCE, last))
 
 
-def _notes(evidence: Evidence) -> list[str]:
+def _notes(evidence: Evidence, results: Document) -> list[str]:
     notes: list[str] = []
+    of_settling, of_latency = Sentences("settling"), Sentences("latency")
     if expects_steady_state(evidence):
-        unsettled = Sentences("settling").unsettled(settling(evidence, all_series(evidence)))
-        notes += [unsettled] if unsettled else []
-    notes += filter(None, [concurrency.sentence(evidence)])
-    notes += guarantees.unequal(evidence)
-    notes += filter(None, [due_time.outages(evidence), due_time.late_senders(evidence)])
+        notes.append(of_settling.unsettled(settling(evidence, all_series(evidence))))
+    notes.append(of_settling.few_active(tuple(few_active(evidence))))
+    notes += map(Sentences("settings").unequal, results.result(Settings).unequal)
+    notes += [of_latency.outages(outages(evidence)), of_latency.late(late_senders(evidence))]
+    notes = [note for note in notes if note]
     if evidence.warm_up:
         warm_up_words = str(evidence.warm_up["words"])
         notes.append(f"{warm_up_words[:1].upper()}{warm_up_words[1:]}.")
     left_out = {f"{_name(evidence, e['treatment'])}: {e['skipped']}" for e in evidence.skipped}
     notes += [f"Skipped: {text}." for text in sorted(left_out)]
-    notes += [*placements.sentences(evidence), *placements.restrictions(evidence)]
+    notes += _placements(results.result(Placements))
     if evidence.excluded.height:
         reasons: dict[str, list[str]] = {}
         for run in evidence.excluded["run"].to_list():
@@ -336,6 +338,13 @@ def _notes(evidence: Evidence) -> list[str]:
         }
     )
     return notes + [f"Outcome: {text}." for text in outcomes]
+
+
+def _placements(placements: Placements) -> list[str]:
+    """Return the sentences on different placements and on CPUs that were not available."""
+    sentences = Sentences("placements")
+    notes = [*map(sentences.apart, placements.apart), sentences.more(placements)]
+    return [note for note in (*notes, *map(sentences.restricted, placements.restrictions)) if note]
 
 
 def _name(evidence: Evidence, levels: Mapping[str, Any]) -> str:

@@ -173,6 +173,27 @@ OUTCOMES = {
 }
 """Outcome of a contrast → its text, in the order of the tables."""
 
+DELIVERED = {"calls": "calls/s", "messages": "messages/s", "both": "calls or messages/s"}
+"""What the runs of a campaign delivered → the unit of its rate."""
+
+PLACES = {
+    "same_cpu": "shared a CPU",
+    "siblings": "ran on hardware threads of one core",
+    "shared_cache": "ran on different cores under one cache",
+    "further": "ran on cores without a common cache",
+}
+"""How near the CPUs of two nodes are (`model/cores/topology.py`) → what the nodes did."""
+
+PROPORTIONALITY = {
+    "grows": "grows, but not proportionally",
+    "falls": "falls",
+    "not in proportion": "not proportional",
+    "in proportion": "about proportional",
+    "cannot tell": "cannot tell",
+    "": "",
+}
+"""Conclusion from the exponent of a power law → its text; "" without an exponent."""
+
 
 def edited_words(edited: tuple[str, ...]) -> str:
     """Return a sentence that edits make answers exploratory, or "" if there are no edits."""

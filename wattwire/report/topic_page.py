@@ -7,7 +7,8 @@ them on the page. The page is written in a few elements of HTML:
                                a line at the top of the page; larger places are further down. With
                                the class, the terminal prints it, too
     <header class="title">     a sentence of the page's title; `words/headline.py` joins them
-    <h2 id="ID" class="empty"> the section's title; class="empty" if the section has no data
+    <h2 id="ID" class="empty"> the section's title; class="empty" if the section has no data. With
+                               data-alone, no part of another topic joins the section
     <p class="TONE" data-key="…" data-value="…">    a paragraph, with what tests assert
     <table id="ID" data-rows="FIELD">               a table with a row per member of a field
       <caption>, <th …>, <tfoot>                    its title, its columns and its note
@@ -105,6 +106,21 @@ def outcome(key: str) -> str:
     return words.OUTCOMES.get(key, key)
 
 
+def proportionality(key: str) -> str:
+    """Return the text of a conclusion from the exponent of a power law."""
+    return words.PROPORTIONALITY[key]
+
+
+def delivered(kind: str) -> str:
+    """Return the unit of the rate of what was delivered, for example "calls/s"."""
+    return words.DELIVERED[kind]
+
+
+def nearness(key: str) -> str:
+    """Return what nodes did whose CPUs are so near, for example "shared a CPU"."""
+    return words.PLACES[key]
+
+
 @jinja2.pass_eval_context
 def listed(
     context: EvalContext,
@@ -135,6 +151,9 @@ FILTERS: dict[str, Callable[..., str]] = {
     "capital": capital,
     "outcome": outcome,
     "p_equals": words.p_equals,
+    "proportionality": proportionality,
+    "nearness": nearness,
+    "delivered": delivered,
     "listed": listed,
     "formatted": format,
 }
@@ -188,6 +207,7 @@ class TopicPage:
     terminal_lines: tuple[tuple[Place, str], ...] = ()
     sentences: tuple[str, ...] = ()
     has_no_data: bool = False
+    is_alone: bool = False
 
     @property
     def texts(self) -> list[str]:
@@ -198,7 +218,7 @@ class TopicPage:
         """Return the topic's section with the parts that join it, or None without a title."""
         if not self.title:
             return None
-        parts = sorted([*self.parts, *joining], key=itemgetter(0))
+        parts = sorted([*self.parts, *(() if self.is_alone else joining)], key=itemgetter(0))
         return Section(self.id, self.title, [part for _, part in parts], self.has_no_data)
 
 
@@ -225,6 +245,7 @@ def topic_page(
         tuple((line.place(), line.text) for line in lines if line.style == TERMINAL),
         tuple(line.text for line in lines if line.style == TITLE),
         title.given.get("class") == "empty",
+        "data-alone" in title.given,
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from wattwire.analysis.comparing.common import Runs
 from wattwire.analysis.comparing.decision import UNCLEAR, Item, OtherPlacement
 from wattwire.analysis.dataset import Evidence
-from wattwire.analysis.findings.placements import different_shares, shares_of
+from wattwire.analysis.topics.placements.apart import different_shares, shares_of
 from wattwire.model.cores.topology import NEARNESS
 from wattwire.model.derived import FloatArray
 

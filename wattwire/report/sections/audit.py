@@ -11,13 +11,13 @@ from wattwire import stats
 from wattwire.analysis.charts import titles_of, tone_of
 from wattwire.analysis.dataset import Evidence, all_levels, same_level
 from wattwire.analysis.responses import CPU, LATENCY_P50, measured
+from wattwire.analysis.topics.settings.nested_tables import pairs
 from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.model.validity import VALIDITY
 from wattwire.report import figures
 from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Figure, Section, Table, Text
-from wattwire.report.tables.nested_tables import pairs
 from wattwire.report.words import carry_over
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 

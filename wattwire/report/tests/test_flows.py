@@ -16,12 +16,13 @@ from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.flows.growth import growths
 from wattwire.analysis.latency import all_series
 from wattwire.analysis.topics.interactions.numbers import by_level, interactions
+from wattwire.analysis.topics.latency.numbers import latency
 from wattwire.analysis.topics.ranking.order import choices
 from wattwire.model.derived import with_derived
 from wattwire.model.stored_study import stored_study
 from wattwire.report import html
 from wattwire.report.parts import Text
-from wattwire.report.sections import flows, latency
+from wattwire.report.sections import flows
 from wattwire.report.tests.answered import headline
 from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.tests.synthetic import Shape, write_campaign
@@ -317,14 +318,12 @@ def test_no_percentile_is_over_the_messages_of_several_flows_and_names_are_not_c
     campaign = Campaign(write_campaign(tmp_path / "campaign", Shape(blocks=2)))
     found = gather(campaign)
     series = all_series(found)
-    ids = [getattr(part, "id", "") for part in latency.section(found, series).parts]
-    assert {"latency-ecdf", "latency-percentiles"} <= set(ids)
+    result = latency(found, series)
+    assert result.curves is not None and result.percentiles and result.flows == ()
     found.study = replace(found.study, flows=stored_study(DOCUMENT, "study.toml").flows)
-    parts = latency.section(found, series).parts
-    assert not {"latency-ecdf", "latency-percentiles"} & {getattr(one, "id", "") for one in parts}
-    texts = [part.words for part in parts if isinstance(part, Text)]
-    (sentence,) = (phrase for text in texts for phrase in phrases_in(text, "latency.of_flows"))
-    assert sentence.values == {"flows": ["command", "image"]}
+    result = latency(found, series)
+    assert (result.curves, result.percentiles) == (None, ())
+    assert result.flows == ("command", "image")
     css = (Path(html.__file__).parent / "templates" / "page.css").read_text()
     assert "text-transform: uppercase" not in css and "text-transform: capitalize" not in css
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import polars as pl
 import pytest
@@ -11,14 +9,10 @@ import pytest
 from wattwire.analysis.dataset import column, gather, levels_of, with_derived
 from wattwire.analysis.metrics_by_role import values_of
 from wattwire.analysis.responses import resolve
-from wattwire.model.questions import Question
 from wattwire.report.page import build_report
 from wattwire.report.parts import Figure, Interval, Marked, Text, figures_of, tables_of
 from wattwire.report.sections import published, requested_tables
-from wattwire.report.tests.phrase_search import only
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, write_campaign
-from wattwire.report.words import correlation as along
-from wattwire.report.words.phrases import Phrase
 from wattwire.store import Campaign
 
 PRINTED = (
@@ -280,107 +274,6 @@ def test_nothing_breaks_on_one_block_or_without_a_usable_run(tmp_path) -> None:
     assert [one.words for one in none.parts] == ["No tables or figures yet: no run is valid."]
     page = build_report(Campaign(campaign_of(tmp_path / "page", blocks=1))).read_text("utf-8")
     assert "Tables and figures of the study" in page and "Table 4 (Old)" in page
-
-
-# -- correlations ----------------------------------------------------------------------------------
-
-
-def asked(evidence, responses, beside) -> list[Phrase]:
-    question = Question("Q", "?", responses=tuple(responses), beside=tuple(beside))
-    return [one.words for one in along.sentences(evidence, question)]
-
-
-@pytest.fixture(scope="module")
-def planted(tmp_path_factory):
-    """Return the evidence of twelve treatments.
-
-    Their CPU time is proportional to time but not to page faults.
-    """
-    evidence = evidence_of(
-        tmp_path_factory.mktemp("along"), intervals_s=(0.05, 0.2, 0.4), clients=(1, 2), blocks=2
-    )
-    named = ("language", "interval_s", "clients")
-    keys = list(zip(*(levels_of(evidence.usable, name) for name in named), strict=True))
-    order = sorted(set(keys))
-    time_us = np.array([10.0 * 1.5 ** order.index(key) for key in keys])
-    faults = np.array([(7 * order.index(key)) % 12 + 5.0 for key in keys])
-    noise = np.array([1.02 if order.index(key) % 2 else 1.0 for key in keys])
-    evidence.usable = with_derived(
-        evidence.usable.drop("time_us_per_message").with_columns(
-            cpu_us_per_message=3.0 * time_us * noise, rate_hz_achieved=1e6 / time_us
-        )
-    ).with_columns(
-        [pl.Series(name, faults) for name in ("faults_minor.client.0", "faults_minor.server.0")]
-    )
-    two = pl.Series([clients == 2 for clients in levels_of(evidence.usable, "clients")])
-    again = pl.when(two).then(pl.col("faults_minor.client.0")).alias("faults_minor.client.1")
-    evidence.usable = evidence.usable.with_columns(again)
-    return evidence
-
-
-def test_what_is_in_proportion_is_told_with_its_numbers(planted) -> None:
-    claim, note = asked(planted, ["cpu_us_per_message"], ["time_us_per_message"])
-    assert only(claim, "correlation.positive").values == {
-        "response": "CPU time per message", "correlate": "time per message",
-    }  # fmt: skip
-    assert claim.values["treatments"] == 12
-    assert claim.values["exponent"] == pytest.approx(1, abs=0.01)
-    assert claim.values["reading"].key == "correlation.in_proportion"
-    assert note.key == "correlation.how_to_read"
-
-
-def test_what_shows_no_association_is_not_given_one(planted) -> None:
-    (claim, _) = asked(planted, ["cpu_us_per_message"], ["faults_minor"])
-    assert only(claim, "correlation.none_detected").values["correlate"] == "minor page faults"
-
-
-def test_energy_that_nothing_measured_is_not_answered_by_cpu_time(planted) -> None:
-    energy, cpu, _ = asked(
-        planted, ["energy_uj_per_message", "cpu_us_per_message"], ["time_us_per_message"]
-    )
-    assert energy.key == "correlation.response_not_measured"
-    assert energy.values["reason"].key == "correlation.no_energy_meter"
-    assert only(cpu, "correlation.positive").values["response"] == "CPU time per message"
-
-
-def test_what_is_missing_or_too_few_is_said(planted, tmp_path) -> None:
-    (absent,) = asked(planted, ["cpu_us_per_message"], ["switches_voluntary"])
-    assert absent.key == "correlation.correlates_not_measured"
-    assert absent.values["correlates"] == "voluntary context switches"
-    few = asked(evidence_of(tmp_path, clients=(1,)), ["cpu_us_per_message"], ["latency_p50_us"])
-    assert few[0].key == "correlation.not_computable"
-    assert (
-        few[0].values["reason"].startswith("there are only 2 treatments with both, and at least 4")
-    )
-    assert along.sentences(planted, Question(responses=("cpu_us_per_message",))) == []
-
-
-def test_system_calls_are_those_of_the_runs_that_counted_them(planted, monkeypatch) -> None:
-    calls = ["syscalls_per_message"]
-    (before,) = asked(planted, ["cpu_us_per_message"], calls)
-    assert before.key == "correlation.correlates_not_counted"
-    assert before.values["correlates"] == "system calls per message"
-    counted = planted.usable.with_columns(
-        syscalls_per_message=column(planted.usable, "time_us_per_message") / 10
-    )
-    monkeypatch.setattr(planted, "traced", counted)
-    (after, _) = asked(planted, ["cpu_us_per_message"], calls)
-    assert only(after, "correlation.positive").values["correlate"] == "system calls per message"
-    assert after.values["treatments"] == 12
-
-
-def test_a_page_with_such_a_question_says_it_under_the_question(tmp_path) -> None:
-    question = {"id": "RQ3", "text": "Does it correlate?", "responses": ["cpu_us_per_message"],
-                "beside": ["latency_p50_us"]}  # fmt: skip
-    at = campaign_of(tmp_path, blocks=2, clients=(1, 2, 3))
-    study = json.loads((at / "study.json").read_text())
-    study["question"].append(question)
-    (at / "study.json").write_text(json.dumps(study))
-    page = build_report(Campaign(at)).read_text("utf-8")
-    assert "Does it correlate?" in page and "CPU time per message correlates positively" in page
-    assert (
-        "Not answered, because this campaign holds the question's factors at one level" not in page
-    )
 
 
 def test_figures_hold_a_point_a_treatment_and_a_run(tmp_path) -> None:

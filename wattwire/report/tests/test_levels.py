@@ -9,9 +9,9 @@ from wattwire.analysis.dataset import by_treatment, gather, levels_run, same_lev
 from wattwire.analysis.findings.runs import by_treatment as runs_by_treatment
 from wattwire.analysis.findings.runs import runs_of
 from wattwire.analysis.latency import all_series
+from wattwire.analysis.topics.costs.by_role import by_cell_and_role
 from wattwire.model import words
 from wattwire.report import findings
-from wattwire.report.tables import costs_by_role as costs
 from wattwire.report.tests.synthetic import FAST, Shape, put_row, row_of, write_campaign
 from wattwire.store import Campaign
 
@@ -54,7 +54,7 @@ def test_levels_that_look_alike_stay_apart(tmp_path, levels):
     assert levels_run(evidence, "size") == levels
     groups = by_treatment(evidence, evidence.usable)
     assert [frame.height for frame in groups.values()] == [3, 3]
-    assert len({group.level for group in costs.by_cell_and_role(evidence, "cpu_share")}) == 2
+    assert len({group.level for group in by_cell_and_role(evidence, "cpu_share")}) == 2
     runs = runs_of(evidence, all_series(evidence))
     assert [len(each) for each in runs_by_treatment(evidence, runs).values()] == [3, 3]
     assert findings.look(evidence, all_series(evidence)) is not None

@@ -11,7 +11,7 @@ import pytest
 from wattwire.analysis import comparing
 from wattwire.analysis.comparing import NOT_WORSE, UNCLEAR, WORSE, Source, Wanted
 from wattwire.analysis.comparing.decision import OtherPlacement
-from wattwire.analysis.findings.placements import COLUMNS
+from wattwire.analysis.topics.placements.apart import COLUMNS
 from wattwire.cli.main import main
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_CANNOT_TELL
 from wattwire.report.tests.phrase_search import phrases_in

@@ -7,10 +7,10 @@ import pytest
 
 from wattwire.analysis.charts import points_of
 from wattwire.analysis.dataset import gather
+from wattwire.analysis.topics.energy import numbers as energy
 from wattwire.model.output_requests import ShownFigure
 from wattwire.report.figures import requested_figures as drawn
 from wattwire.report.parts import Figure
-from wattwire.report.sections import proportion
 from wattwire.report.tests.synthetic import SLOW, Shape, write_campaign
 from wattwire.store import Campaign
 
@@ -49,9 +49,9 @@ def test_both_figures_with_such_points_make_them_here(evidence, monkeypatch):
         tones.append(given[4])
         return points_of(*given)
 
-    for module in (drawn, proportion):
+    for module in (drawn, energy):
         monkeypatch.setattr(module, "points_of", heard)
-    proportion.section(evidence)
+    energy.energy(evidence)
     spec = ShownFigure(
         "T", "scatter", "cpu_us_per_message", against="latency_p50_us", by="interval_s"
     )

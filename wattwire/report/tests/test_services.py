@@ -3,8 +3,8 @@
 import polars as pl
 
 from wattwire.analysis.dataset import gather
+from wattwire.analysis.topics.costs.by_role import by_cell_and_role
 from wattwire.model.derived import members
-from wattwire.report.tables.costs_by_role import by_cell_and_role
 from wattwire.report.tests.synthetic import Shape, put_row, row_of, write_campaign
 from wattwire.run.results.resources import column
 from wattwire.store import Campaign

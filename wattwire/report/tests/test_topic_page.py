@@ -96,6 +96,8 @@ def test_a_page_without_a_title_has_no_section_and_its_parts_join_another(monkey
     assert section is not None
     assert (section.id, section.has_no_data) == ("host", True)
     assert [text.words for text in section.parts] == ["First.", "Guest.", "Last."]
+    alone = page_of(monkeypatch, "<h2 data-alone>T</h2><p>First.</p>").section([((10,), part)])
+    assert alone is not None and [text.words for text in alone.parts] == ["First."]
 
 
 def test_a_place_with_more_numbers_is_after_the_same_place_with_fewer(monkeypatch):
@@ -225,6 +227,13 @@ def test_white_space_is_one_space_and_a_line_break_before_a_mark_is_none(text, l
     assert topic_page.one_line(text) == line
     escaped = topic_page.one_line(Markup(text))
     assert isinstance(escaped, Markup) and escaped == line
+
+
+def test_a_p_value_and_a_conclusion_from_an_exponent_are_formatted():
+    assert topic_page.FILTERS["p_equals"](0.0123) == "p = 0.012"
+    assert topic_page.FILTERS["p_equals"](0.0123, 3) == "p = 0.0123"
+    assert topic_page.proportionality("not in proportion") == "not proportional"
+    assert topic_page.proportionality("") == ""
 
 
 def test_a_number_has_its_unit_if_it_has_one():

@@ -22,8 +22,8 @@ from wattwire.analysis.comparing.notes import AcrossMachines
 from wattwire.analysis.comparing.within_campaign import compare_inside
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.responses import Response
+from wattwire.model import words
 from wattwire.model.errors import UsageError
-from wattwire.report.tables.placements import PLACES
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 
 PHRASES = Phrases(
@@ -297,7 +297,7 @@ def why(item: Item) -> Phrase:
     if isinstance(reason, OtherPlacement):
         return PHRASES(
             "other_placement",
-            place=PLACES[reason.nearness],
+            place=words.PLACES[reason.nearness],
             head=item.head,
             head_share=reason.shares[1],
             base=item.base,

@@ -14,6 +14,7 @@ from wattwire.analysis.dataset import Evidence, held_levels
 from wattwire.analysis.not_compared import FAILED_MAX
 from wattwire.analysis.topics.answers.gaps import gaps_of
 from wattwire.analysis.topics.loss.numbers import failed_calls
+from wattwire.analysis.topics.placements.numbers import placements
 from wattwire.analysis.topics.sensitivity.numbers import Sensitivity, answered_responses
 from wattwire.analysis.topics.sensitivity.violations import violations
 from wattwire.analysis.topics.settling.numbers import unknown_cells, unsettled_cells
@@ -22,7 +23,6 @@ from wattwire.model.derived import column
 from wattwire.model.validity import OTHER_LOAD
 from wattwire.model.words import edited_words
 from wattwire.report.findings import Findings
-from wattwire.report.tables import placements
 from wattwire.report.topic_page import Sentences, topic_page
 from wattwire.report.words import carry_over
 from wattwire.report.words.methods import boots, facts_of, is_virtual
@@ -30,6 +30,7 @@ from wattwire.report.words.phrases import Phrase, Phrases, joined
 from wattwire.store import ImportedCampaign
 
 ANSWERS, LOSS = Sentences("answers"), Sentences("loss")
+PLACEMENTS = Sentences("placements")
 REAL_TIME = "SCHED_FIFO"
 """The scheduler that the link emulator requests."""
 NO_CGROUPS = "none"
@@ -379,7 +380,7 @@ def _missing_permissions(evidence: Evidence) -> Iterator[Phrase]:
             yield PHRASES("no_cgroups", host=host)
 
 
-def _internal(evidence: Evidence) -> Iterator[Phrase]:
+def _internal(evidence: Evidence) -> Iterator[str]:
     """Yield threats to internal validity, where a difference may have another cause."""
     if evidence.imported:
         yield PHRASES("internal_imported")
@@ -394,9 +395,7 @@ def _internal(evidence: Evidence) -> Iterator[Phrase]:
     yield from _open_limits(evidence)
     yield from _unseen(evidence)
     yield from _unmeasured(evidence)
-    yield from placements.sentences(evidence)
-    yield from placements.mode_sentences(evidence)
-    yield from placements.restrictions(evidence)
+    yield from _placements(evidence)
     if not evidence.controls_planned:
         yield PHRASES("no_controls")
     yield from _warm_up(evidence)
@@ -410,6 +409,14 @@ def _internal(evidence: Evidence) -> Iterator[Phrase]:
     untried = evidence.untried(evidence.designed)
     if untried:
         yield PHRASES("untried", runs=untried)
+
+
+def _placements(evidence: Evidence) -> Iterator[str]:
+    result = placements(evidence)
+    yield from map(PLACEMENTS.apart, result.apart)
+    yield from filter(None, [PLACEMENTS.more(result)])
+    yield from map(PLACEMENTS.two_modes, result.modes)
+    yield from map(PLACEMENTS.restricted, result.restrictions)
 
 
 def _unseen(evidence: Evidence) -> Iterator[Phrase]:

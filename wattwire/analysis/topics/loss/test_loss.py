@@ -12,6 +12,7 @@ import pytest
 
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather, unanswered
+from wattwire.analysis.topics.costs.numbers import powers
 from wattwire.analysis.topics.loss.numbers import (
     Affected,
     AffectedTreatments,
@@ -25,7 +26,6 @@ from wattwire.analysis.topics.loss.numbers import (
 )
 from wattwire.model.derived import column, with_derived
 from wattwire.report.parts import Text
-from wattwire.report.sections import costs
 from wattwire.report.tests.answered import headline
 from wattwire.report.tests.synthetic import FAST, Shape, write_campaign
 from wattwire.report.topic_page import Sentences, topic_page
@@ -85,11 +85,11 @@ def test_a_failed_call_is_not_delivered_where_energy_is_divided(tmp_path: Any) -
     evidence = gather(Campaign(write_campaign(tmp_path / "c", shape)))
     usable = evidence.usable.with_columns(failed_share=pl.lit(0.75))
     failing = replace(evidence, usable=usable, groups={})
-    whole, quarter = (costs._powers_table(one).rows for one in (evidence, failing))
+    whole, quarter = (powers(one) for one in (evidence, failing))
     for all_answered, few_answered in zip(whole, quarter, strict=True):
-        assert few_answered["j_per_sent"] == all_answered["j_per_sent"]
-        expected = 4.0 * all_answered["j_per_delivered"].estimate
-        assert few_answered["j_per_delivered"].estimate == pytest.approx(expected)
+        assert few_answered.j_per_sent == all_answered.j_per_sent
+        expected = 4.0 * all_answered.j_per_delivered.estimate
+        assert few_answered.j_per_delivered.estimate == pytest.approx(expected)
 
 
 def test_the_methods_text_says_what_came_of_all_deliveries(before: Evidence) -> None:

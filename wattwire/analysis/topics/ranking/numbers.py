@@ -15,7 +15,7 @@ from wattwire.analysis.dataset import Evidence, all_levels, by_treatment, levels
 from wattwire.analysis.json_values import finite
 from wattwire.analysis.responses import resolve
 from wattwire.analysis.topics.ranking.choice import Choice, Exchange, Saturated
-from wattwire.analysis.topics.ranking.headline import Headline, headline
+from wattwire.analysis.topics.ranking.headline_clause import Headline, headline
 from wattwire.analysis.topics.ranking.order import choices, factors_of
 from wattwire.model import words
 from wattwire.model.derived import column

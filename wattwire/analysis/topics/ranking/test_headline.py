@@ -9,7 +9,7 @@ import pytest
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.responses import resolve
 from wattwire.analysis.topics.ranking.choice import Choice, Placed
-from wattwire.analysis.topics.ranking.headline import Headline, Shares, wins_all
+from wattwire.analysis.topics.ranking.headline_clause import Headline, Shares, wins_all
 from wattwire.analysis.topics.ranking.numbers import ranking
 from wattwire.report.tests.planted import planted_responses
 from wattwire.report.topic_page import Sentences

@@ -16,7 +16,7 @@ from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.document import document
-from wattwire.analysis.topics.ranking.headline import Headline
+from wattwire.analysis.topics.ranking.headline_clause import Headline
 from wattwire.analysis.topics.ranking.numbers import RankedAlternatives, ranking
 from wattwire.analysis.topics.ranking.order import choices
 from wattwire.report.parts import Table, Text

@@ -8,7 +8,7 @@ it. `settling` excludes no runs.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from wattwire import stats
 from wattwire.analysis.dataset import Evidence, all_levels, by_treatment
 from wattwire.analysis.latency import Series, series_of
 from wattwire.model import words
-from wattwire.model.derived import FloatArray
+from wattwire.model.derived import FloatArray, column
 from wattwire.model.errors import WattwireError
 from wattwire.model.warm_up import SETTLING, SETTLING_CALLS, SETTLING_S, STEPS
 from wattwire.stats.series.settling import LAST_SHARE, TOLERANCE, Settled, drifts, settle
@@ -28,6 +28,8 @@ from wattwire.store import Campaign
 KEPT_MIN = 3
 """Minimum number of runs for a mean latency."""
 MOVING = (WARM_UP, UNSETTLED)
+ACTIVE_SHARE_MIN = 0.8
+"""Mean share of active clients below which a treatment is named."""
 Latency = stats.Interval | stats.TooFew | stats.NotComputable | None
 
 
@@ -50,6 +52,20 @@ class TreatmentCourses:
 
 
 @dataclass(frozen=True)
+class FewActive:
+    """A treatment with fewer active than planned `clients`, as the median over its runs.
+
+    Clients continue until the slowest client has made its calls or until their records are full. A
+    much faster client ends earlier, so that fewer clients are active during the later calls of the
+    others. The title is "" if the campaign has one treatment.
+    """
+
+    treatment: str
+    active: float
+    clients: int
+
+
+@dataclass(frozen=True)
 class Settling:
     """The courses of all treatments, and the titles of those that are `unsettled`.
 
@@ -62,6 +78,7 @@ class Settling:
     warmup_calls: int = 0
     points_min: int = POINTS_MIN
     runs_min: int = RUNS_MIN
+    few_active: tuple[FewActive, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -96,7 +113,8 @@ def settling(evidence: Evidence, series: Mapping[str, Series]) -> Settling:
         if is_expected and is_moving and drifts([series[run].values_us for run in runs]):
             unsettled.append(evidence.treatment_title(levels))
     titles = tuple(dict.fromkeys(unsettled))
-    return Settling(tuple(courses), titles, is_cut, evidence.warmup_calls)
+    few = tuple(few_active(evidence))
+    return Settling(tuple(courses), titles, is_cut, evidence.warmup_calls, few_active=few)
 
 
 def expects_steady_state(evidence: Evidence) -> bool:
@@ -108,6 +126,20 @@ def expects_steady_state(evidence: Evidence) -> bool:
     """
     closed = any(all_levels(entry).get("loop") == "closed" for entry in evidence.designed)
     return evidence.warmup_calls > 0 or (closed and _cuts_by_time(evidence))
+
+
+def few_active(evidence: Evidence) -> Iterator[FewActive]:
+    """Yield the treatments in which less than ACTIVE_SHARE_MIN of the clients were active."""
+    for frame in by_treatment(evidence, evidence.usable).values():
+        levels = all_levels(evidence.runs[frame["run"][0]]) if frame.height else {}
+        clients = int(levels.get("clients", 1))
+        active = column(frame, "clients_active_mean")
+        active = active[np.isfinite(active)]
+        if clients < 2 or not active.size:
+            continue
+        median = float(np.median(active))
+        if median < ACTIVE_SHARE_MIN * clients:
+            yield FewActive(evidence.treatment_title(levels), median, clients)
 
 
 def _cuts_by_time(evidence: Evidence) -> bool:

@@ -11,12 +11,17 @@ import pytest
 from wattwire import stats
 from wattwire.analysis.dataset import all_levels, gather
 from wattwire.analysis.latency import Series, all_series
-from wattwire.analysis.topics.settling.numbers import Rule, Settling, TreatmentCourses, settling
+from wattwire.analysis.topics.settling.numbers import (
+    FewActive,
+    Rule,
+    Settling,
+    TreatmentCourses,
+    few_active,
+    settling,
+)
 from wattwire.report.parts import Fold
-from wattwire.report.tests.phrase_search import phrases_in
 from wattwire.report.tests.synthetic import Shape, write_campaign
 from wattwire.report.topic_page import Sentences, topic_page
-from wattwire.report.words import concurrency
 from wattwire.store import Campaign
 
 SENTENCES = Sentences("settling")
@@ -124,10 +129,13 @@ def test_treatments_whose_clients_did_not_work_together_are_named(evidence, monk
     for document in evidence.runs.values():
         monkeypatch.setitem(document, "levels", {**(document.get("levels") or {}), "clients": 4})
         monkeypatch.setitem(document, "treatment", {**document["treatment"], "clients": 4})
-    sentence = concurrency.sentence(evidence)
-    assert sentence.key == "concurrency.too_few_active"
-    for treatment in phrases_in(sentence, "concurrency.treatment"):
-        assert treatment.values["clients"] == 4 and treatment.values["active"] == pytest.approx(1.1)
+    named = settling(evidence, {}).few_active
+    assert named and {(of.clients, of.active) for of in named} == {(4, 1.1)}
+    page = topic_page("settling", Settling(unsettled=("a",), few_active=(FewActive("", 1.1, 4),)))
+    (_, unsettled), (place, few) = page.terminal_lines
+    assert place == (0,) and "specifies: the only treatment (1.1 of 4). Some" in few
+    assert unsettled == SENTENCES.unsettled(Settling(unsettled=("a",)))
     together = many.with_columns(pl.lit(3.9).alias("clients_active_mean"))
     monkeypatch.setattr(evidence, "usable", together)
-    assert concurrency.sentence(evidence) == ""
+    assert list(few_active(evidence)) == []
+    assert SENTENCES.few_active(()) == ""

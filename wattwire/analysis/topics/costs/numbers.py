@@ -1,0 +1,209 @@
+"""Compute CPU time and memory by role and host, measured energy and estimated energy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from wattwire import stats
+from wattwire.analysis.charts import (
+    Chart,
+    Point,
+    facet_factor,
+    panel_of,
+    panels,
+    panels_per_row,
+    rounded,
+    titles_of,
+    tone_of,
+    treatment_of,
+)
+from wattwire.analysis.dataset import Evidence, by_treatment, window_seconds
+from wattwire.analysis.responses import CPU, MEMORY, Response, measured
+from wattwire.analysis.topics.costs.by_host import ByHost, by_host
+from wattwire.analysis.topics.costs.by_role import (
+    OF_CELL,
+    Estimate,
+    RoleCosts,
+    estimates,
+    factors_apart,
+    pooled_factors,
+    role_costs,
+)
+from wattwire.model import words
+from wattwire.model.derived import column, messages_of_costs
+
+POWER = "power_window_w"
+JoulesPerMessage = stats.Interval | stats.TooFew | stats.NotComputable | stats.BelowResolution
+
+
+@dataclass(frozen=True)
+class RunsChart:
+    """The values of a response in all valid runs, and their geometric mean per group."""
+
+    id: str
+    title: str
+    unit: str
+    chart: Chart
+
+
+@dataclass(frozen=True)
+class Power:
+    """Measured power and energy of a treatment, as means over its runs; None if unknown.
+
+    Joules per message are computed for each block.
+    """
+
+    treatment: tuple[str, ...]
+    runs: int
+    power_machine_w: float | None
+    power_silent_w: float | None
+    power_window_w: float | None
+    energy_standing_j: float | None
+    energy_message_j: float | None
+    energy_total_j: float | None
+    j_per_sent: JoulesPerMessage
+    j_per_delivered: JoulesPerMessage
+
+
+@dataclass(frozen=True)
+class AbsentMeter:
+    """A meter that could not read its quantity, with the reason."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Costs:
+    """The costs of all treatments and roles; `is_measured` is false for imported data.
+
+    `primary` is the primary factor if the rows by role have its level in a column, else "". They
+    have the levels of the other factors (`has_others`), or pool over the factors in `pooled`.
+    """
+
+    is_measured: bool = False
+    runs: int = 0
+    charts: tuple[RunsChart, ...] = ()
+    primary: str = ""
+    primary_title: str = ""
+    has_others: bool = False
+    pooled: tuple[str, ...] = ()
+    roles: tuple[RoleCosts, ...] = ()
+    hosts: ByHost = ByHost()
+    powers: tuple[Power, ...] = ()
+    absent_meters: tuple[AbsentMeter, ...] = ()
+    estimates: tuple[Estimate, ...] = ()
+
+
+def costs(evidence: Evidence) -> Costs:
+    """Return the costs of the valid runs."""
+    if evidence.imported or not evidence.usable.height:
+        return Costs(is_measured=not evidence.imported)
+    primary = "" if evidence.primary in OF_CELL else evidence.primary
+    return Costs(
+        True,
+        evidence.usable.height,
+        tuple(
+            runs_chart(evidence, response)
+            for response in (CPU, MEMORY)
+            if measured(evidence.usable, response)
+        ),
+        primary,
+        words.factor_title(primary),
+        bool(factors_apart(evidence)),
+        pooled_factors(evidence),
+        tuple(role_costs(evidence)),
+        by_host(evidence),
+        tuple(powers(evidence)),
+        tuple(dict.fromkeys(_absent_meters(evidence))),
+        tuple(estimates(evidence)),
+    )
+
+
+def runs_chart(evidence: Evidence, response: Response) -> RunsChart:
+    """Return the chart of a response with a point per valid run, by level of the primary factor."""
+    across = facet_factor(evidence)
+    # Memory depends almost only on the cell, so panels by other factors would look alike.
+    if response is MEMORY and across not in OF_CELL:
+        across = None
+    frame = evidence.usable
+    values = column(frame, response.column)
+    points: list[Point] = []
+    for run, value in zip(frame["run"].to_list(), values, strict=True):
+        if not value > 0 or np.isinf(value):
+            continue
+        treatment = treatment_of(evidence, run)
+        points.append(
+            {
+                "value": rounded(float(value)),
+                "run": run,
+                "treatment": evidence.treatment_title(treatment),
+                "colour": tone_of(evidence, treatment),
+                "panel": panel_of(evidence, treatment, across),
+            }
+        )
+    _add_group_means(points)
+    chart = Chart(
+        points,
+        titles_of(evidence, evidence.primary),
+        words.factor_title(evidence.primary),
+        panels=panels(evidence, across, [point["panel"] for point in points]),
+        per_row=panels_per_row(evidence),
+    )
+    return RunsChart(response.column.replace("_", "-"), response.title, response.unit, chart)
+
+
+def _add_group_means(points: list[Point]) -> None:
+    """Add to each point, as `centre`, the geometric mean of its group."""
+    groups: dict[tuple[str, str], list[Point]] = {}
+    for point in points:
+        groups.setdefault((point["colour"], point["panel"]), []).append(point)
+    for group in groups.values():
+        mean = float(np.exp(np.mean(np.log([point["value"] for point in group]))))
+        for point in group:
+            point["centre"] = rounded(mean)
+
+
+def powers(evidence: Evidence) -> Iterator[Power]:
+    """Yield the measured energy of each treatment; nothing if no meter measured energy."""
+    if not np.isfinite(column(evidence.usable, POWER)).any():
+        return
+    for treatment, frame in by_treatment(evidence, evidence.usable).items():
+        above_silent_w = column(frame, POWER) - column(frame, "power_silent_w")
+        messages_sent = column(frame, "sent")
+        receivers = column(frame, "expected") / np.where(messages_sent > 0, messages_sent, np.nan)
+        undelivered = column(frame, "loss_share") + np.nan_to_num(column(frame, "failed_share"))
+        delivered = messages_of_costs(frame) * receivers * (1.0 - undelivered)
+        delivered_hz = delivered / window_seconds(evidence, frame)
+        yield Power(
+            treatment,
+            frame.height,
+            _mean(frame, "power_machine_w"),
+            _mean(frame, "power_silent_w"),
+            _mean(frame, POWER),
+            _mean(frame, "energy_standing_j"),
+            _mean(frame, "energy_message_j"),
+            _mean(frame, "energy_total_j"),
+            stats.joules_per_message(
+                above_silent_w.tolist(), column(frame, "rate_hz_achieved").tolist()
+            ),
+            stats.joules_per_message(above_silent_w.tolist(), delivered_hz.tolist()),
+        )
+
+
+def _mean(frame: pl.DataFrame, name: str) -> float | None:
+    """Return the mean of the finite values of a column; None without any."""
+    values = column(frame, name)
+    finite = values[np.isfinite(values)]
+    return float(np.mean(finite)) if finite.size else None
+
+
+def _absent_meters(evidence: Evidence) -> Iterator[AbsentMeter]:
+    for host in evidence.reader.machine.get("hosts", {}).values():
+        for meter in host.get("meters", []):
+            if meter.get("state") == "absent":
+                yield AbsentMeter(meter["name"], str(meter.get("reason")))

@@ -1,0 +1,8 @@
+"""What measuring costs: CPU time of the harness, phases of a run, and round trips of kits."""
+
+from __future__ import annotations
+
+from wattwire.analysis.topics import Topic
+from wattwire.analysis.topics.harness.numbers import harness
+
+TOPIC = Topic(harness, place=150)

@@ -1,0 +1,94 @@
+"""Test latencies between hosts with different clocks: refused runs, bands and corrections."""
+
+import json
+
+import pytest
+
+from wattwire.analysis.contrasts import answer_all
+from wattwire.analysis.dataset import gather
+from wattwire.analysis.latency import all_series
+from wattwire.analysis.topics.latency.numbers import Clocks, HostClock, latency
+from wattwire.model.hosts.clocks import ClockRelation, Exchange
+from wattwire.report.tests.synthetic import SLOW, Shape, write_campaign
+from wattwire.store import Campaign
+
+NEAR = ClockRelation("near")
+QUESTION = {
+    "id": "Q1", "text": "?", "factors": ["language"],
+    "responses": ["latency_p50_us", "latency_p90_us", "delay_variation_p50_us"],
+}  # fmt: skip
+
+
+def evidence_with(folder, band_us, margin=0.05, relations=None):
+    """Return a campaign of topics; `band_us` is language → band of its runs."""
+    shape = Shape(blocks=4, patterns=("topic",), clients=(1,), intervals_s=(0.05,))
+    answers = {"baseline": {"language": SLOW}, **({"margin": margin} if margin else {})}
+    shape.study = {"question": [QUESTION], "answers": answers}
+    path = write_campaign(folder / "campaign", shape)
+    for run in sorted((path / "runs").iterdir()):
+        row = json.loads((run / "summary.json").read_text())
+        row["clock_band_us"] = band_us.get(row["factor.language"], 0.0)
+        row["delay_variation_p50_us"] = row["latency_p50_us"] / 2
+        (run / "summary.json").write_text(json.dumps(row))
+        document = json.loads((run / "run.json").read_text())
+        stored = {
+            name: {"clock": relation.to_json()} for name, relation in (relations or {}).items()
+        }
+        (run / "run.json").write_text(
+            json.dumps({**document, **({"hosts": stored} if stored else {})})
+        )
+    return gather(Campaign(path))
+
+
+def results(evidence):
+    return {item.response.column: item.result for item in answer_all(evidence).items}
+
+
+def test_a_band_above_the_margin_leaves_latency_without_an_answer(tmp_path):
+    evidence = evidence_with(tmp_path, {SLOW: 60.0})
+    answers = results(evidence)
+    for name in ("latency_p50_us", "latency_p90_us"):
+        assert "± 60.0 µs" in str(answers[name]) and "more than 5.0 %" in str(answers[name])
+    assert answers["delay_variation_p50_us"].interval.estimate == pytest.approx(0.45, rel=0.1)
+    result = latency(evidence, all_series(evidence))
+    assert (result.refused.runs, result.refused.treatments) == (4, ("Python",))
+    assert (result.runs, result.runs_shown) == (8, 4)
+
+
+@pytest.mark.parametrize(
+    ("band_us", "margin", "is_refused"),
+    [(5.0, 0.05, False), (300.0, None, False), (900.0, None, True)],
+)
+def test_the_margin_decides_and_without_one_the_median_does(tmp_path, band_us, margin, is_refused):
+    result = results(evidence_with(tmp_path, {SLOW: band_us}, margin))["latency_p50_us"]
+    assert ("clocks agree" in str(result)) == is_refused
+
+
+def test_the_percentiles_of_hosts_with_two_clocks_have_the_band(tmp_path):
+    evidence = evidence_with(tmp_path, {SLOW: 5.0})
+    result = latency(evidence, all_series(evidence))
+    assert sorted(row.band_us or 0 for row in result.percentiles) == [0, 5.0]
+    assert result.has_band and result.refused.runs == 0
+
+
+def test_hosts_with_one_clock_are_together_and_the_others_have_their_error(tmp_path):
+    far = ClockRelation("far", *(Exchange(at, at + 9, 40_000, 64, "pipe") for at in (0, 10**10)))
+    relations = {"robot": NEAR, "edge": NEAR, "cloud": far}
+    evidence = evidence_with(tmp_path, {}, relations=relations)
+    result = latency(evidence, all_series_of_one_host(evidence))
+    corrected = HostClock("cloud", pytest.approx(70.0, abs=0.05))
+    assert result.clocks == Clocks((("edge", "robot"),), (corrected,))
+
+
+def all_series_of_one_host(evidence):
+    """Return the series as if the nodes, which the simulated runs place nowhere, had one clock."""
+    stored = {run: document.pop("hosts") for run, document in evidence.runs.items()}
+    series = all_series(evidence)
+    for run, hosts in stored.items():
+        evidence.runs[run]["hosts"] = hosts
+    return series
+
+
+def test_a_campaign_on_one_host_says_nothing_of_clocks(tmp_path):
+    evidence = evidence_with(tmp_path, {})
+    assert latency(evidence, all_series(evidence)).clocks == Clocks()
