@@ -10,7 +10,7 @@ from wattwire.analysis.topics.interactions.numbers import interactions
 from wattwire.analysis.topics.ranking.numbers import ranking
 from wattwire.analysis.topics.unanswered.numbers import unanswered
 from wattwire.report.findings import Findings
-from wattwire.report.page_parts import PageData
+from wattwire.report.page_parts import OpenCampaign, PageData
 from wattwire.report.parts import Section
 from wattwire.report.sections import answers as answers_section
 from wattwire.report.words import headline as of_answers
@@ -35,7 +35,8 @@ def answered_study(evidence: Evidence, answers: Answers) -> AnsweredStudy:
 def section(evidence: Evidence, answers: Answers) -> Section:
     """Return the section on the answers."""
     results = document(evidence, answers)
-    return answers_section.section(PageData(evidence, answers, results, {}, Findings((), ())))
+    campaign = OpenCampaign(evidence, answers, Findings((), ()))
+    return answers_section.section(PageData(results, campaign))
 
 
 def _results(evidence: Evidence, answers: Answers) -> Document:
