@@ -19,7 +19,7 @@ from wattwire.analysis.topics.answers.statements import statement
 from wattwire.analysis.topics.ranking.numbers import ranking
 from wattwire.analysis.topics.unanswered.cautions import uncompared
 from wattwire.analysis.topics.unanswered.numbers import Unanswered, unanswered
-from wattwire.analysis.topics.unanswered.questions import Requested
+from wattwire.analysis.topics.unanswered.open_questions import Requested
 from wattwire.analysis.topics.unanswered.treatments import Cause, Missing
 from wattwire.model.words import level_title, percent
 from wattwire.report.sections.design import section as asked_section
