@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from wattwire import papers
 from wattwire.analysis.carried import too_few, why_not
 from wattwire.analysis.dataset import Evidence, levels_of, levels_run, rows_at
 from wattwire.analysis.offloading.emulated import is_emulated
@@ -17,7 +18,6 @@ from wattwire.analysis.responses import Response, measured, resolve
 from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.model.paper_path import Walk
-from wattwire.stats import paper
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Walked:
 
     walk: Walk
     response: Response
-    path: paper.Path
+    path: papers.Path
     pooled: tuple[str, ...]
 
 
@@ -97,7 +97,7 @@ def walked(evidence: Evidence, walk: Walk) -> Walked:
         for name in evidence.varied
         if name not in walk.by and len({words.plain(v) for v in levels_of(frame, name)}) > 1
     )
-    return Walked(walk, response, paper.decide(groups, group_blocks), pooled)
+    return Walked(walk, response, papers.decide(groups, group_blocks), pooled)
 
 
 def with_enough(frame: pl.DataFrame, response: Response) -> pl.DataFrame:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from wattwire import papers
 from wattwire.analysis.dataset import Evidence, levels_of
 from wattwire.analysis.paper_walks import (
     Walked,
@@ -20,11 +21,11 @@ from wattwire.analysis.responses import measured, resolve
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, column
 from wattwire.model.paper_path import Walk
+from wattwire.papers.rates import MODELS, Rate, rates_for
 from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Fold, Section, Table, Text
 from wattwire.report.words.phrases import Phrase, Phrases, joined
-from wattwire.stats import NotComputable, TooFew, paper
-from wattwire.stats.paper.rates import MODELS, Rate, rates_for
+from wattwire.stats import NotComputable, TooFew
 
 PHRASES = Phrases(
     "paper_path",
@@ -154,7 +155,7 @@ def _caution(walks: Sequence[Walked]) -> Text:
     undecided = [walk for walk in walks if walk.path.undecided_without]
     if undecided:
         sentences.append(PHRASES("nothing_left", undecided=len(undecided), walks=len(walks)))
-    if any(isinstance(walk.path.blocks, paper.BlockShare) for walk in walks):
+    if any(isinstance(walk.path.blocks, papers.BlockShare) for walk in walks):
         sentences.append(PHRASES("blocks_ignored"))
     pooled = [walk for walk in walks if walk.pooled]
     if pooled:
@@ -214,9 +215,9 @@ def _groups_title(evidence: Evidence, walk: Walk) -> Phrase:
     return PHRASES("groups_kept", factors=factors, levels="; ".join(kept_levels))
 
 
-def _test_columns(branch: paper.Branch, path: paper.Path, suffix: str) -> dict[str, Any]:
+def _test_columns(branch: papers.Branch, path: papers.Path, suffix: str) -> dict[str, Any]:
     test = branch.test
-    if not isinstance(test, paper.Significance):
+    if not isinstance(test, papers.Significance):
         return {f"test{suffix}": "none", f"p{suffix}": test}
     is_transformed = path.scale == "Box–Cox"
     row: dict[str, Any] = {
@@ -237,7 +238,7 @@ def _test_columns(branch: paper.Branch, path: paper.Path, suffix: str) -> dict[s
     return row
 
 
-def _statistic(test: paper.Significance) -> str:
+def _statistic(test: papers.Significance) -> str:
     degrees = ", ".join(
         words.count(value) if value == round(value) else words.number(value, 4)
         for value in test.degrees
@@ -245,7 +246,7 @@ def _statistic(test: paper.Significance) -> str:
     return f"{test.symbol}{f'({degrees})' if degrees else ''} = {words.number(test.statistic, 5)}"
 
 
-def _headline_p(pair: paper.Pair) -> float:
+def _headline_p(pair: papers.Pair) -> float:
     """Return the corrected p value that papers print.
 
     The correction is Bonferroni's if available, and otherwise the first correction.
@@ -254,7 +255,7 @@ def _headline_p(pair: paper.Pair) -> float:
 
 
 def _block_columns(blocks: Any) -> dict[str, Any]:
-    if not isinstance(blocks, paper.BlockShare):
+    if not isinstance(blocks, papers.BlockShare):
         return {"blocks": blocks}
     return {
         "blocks": words.percent(blocks.share),
@@ -354,7 +355,7 @@ def _aligned_rows(
     known = ~np.isnan(values)
     response = resolve(walk.response, evidence.described)
     head = {"response": response.title, "by": _groups_title(evidence, walk)}
-    effects = paper.aligned_ranks(
+    effects = papers.aligned_ranks(
         values[known],
         {
             name: [
@@ -417,7 +418,7 @@ def _steps_table(result: Walked, number: int, title: str) -> Table:
     )
 
 
-def _step_row(step: paper.Step, runs: str) -> dict[str, Any]:
+def _step_row(step: papers.Step, runs: str) -> dict[str, Any]:
     outcome = step.result
     row: dict[str, Any] = {
         "runs": runs,
@@ -425,19 +426,19 @@ def _step_row(step: paper.Step, runs: str) -> dict[str, Any]:
         "group": step.group,
         "decision": step.decision,
     }
-    if isinstance(outcome, paper.Significance):
+    if isinstance(outcome, papers.Significance):
         return row | {"number": _statistic(outcome), "p": outcome.p}
-    if isinstance(outcome, paper.BoxCox):
+    if isinstance(outcome, papers.BoxCox):
         return row | {"number": f"λ = {words.number(outcome.power)}"}
-    if isinstance(outcome, paper.Outliers):
+    if isinstance(outcome, papers.Outliers):
         return row | {"number": PHRASES("fences", low=outcome.low, high=outcome.high)}
     return row | {"p": outcome}
 
 
-def _test_row(branch: paper.Branch, level: float, runs: str) -> dict[str, Any]:
+def _test_row(branch: papers.Branch, level: float, runs: str) -> dict[str, Any]:
     test = branch.test
     row = {"runs": runs, "group": " + ".join(str(count) for count in branch.counts.values())}
-    if not isinstance(test, paper.Significance):
+    if not isinstance(test, papers.Significance):
         return row | {"step": "no test", "p": test, "decision": PHRASES("nothing_decided")}
     if test.powerless(level):
         decision = PHRASES("powerless", method=test.method)

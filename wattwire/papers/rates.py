@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from wattwire.stats.paper.rates_table import ROWS, TRIALS
+from wattwire.papers.rates_table import ROWS, TRIALS
 
 MODELS = {
     "normal": "normal runs",
