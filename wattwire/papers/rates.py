@@ -41,6 +41,11 @@ class Rate:
     turned: float
     trials: int = TRIALS
 
+    @property
+    def model_title(self) -> str:
+        """The distribution of the simulated runs."""
+        return MODELS[self.model]
+
 
 def rates_for(groups: int, runs: int) -> tuple[Rate, ...]:
     """Return the rates of each model at the simulated sizes nearest to `groups` and `runs`."""
