@@ -19,7 +19,7 @@ WORDS = "words"
 LOOP = frozenset({"first", "last", "index", "index0"})
 NEITHER = "is neither a field nor a sentence"
 _TAG = re.compile(r"<(?:table|th|figure)\b[^>]*>")
-_GIVEN = re.compile(r'data-(rows|points|key|field|of|sentence|reason|chart)="([^"{]+)"')
+_GIVEN = re.compile(r'data-(rows|points|key|field|of|sentence|reason|mark|hint|chart)="([^"{]+)"')
 
 
 def fields_of(source: str) -> set[str]:
@@ -63,8 +63,11 @@ def name_problems(
         if "sentence" in given or "field" in given:
             given.pop("key", None)
         for attribute, path in given.items():
-            known_by_attribute = {"sentence": macros, "reason": macros, "chart": set(CHARTS)}
-            known = known_by_attribute.get(attribute, fields)
+            known = fields
+            if attribute in ("sentence", "reason", "mark", "hint"):
+                known = macros
+            elif attribute == "chart":
+                known = set(CHARTS)
             for name in path.split("."):
                 if name not in known and not name.isdigit():
                     line = source.count("\n", 0, tag.start()) + 1

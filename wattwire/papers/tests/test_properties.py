@@ -10,8 +10,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from wattwire.stats import association, paper
-from wattwire.stats.paper import kruskal
+from wattwire import papers
+from wattwire.papers import kruskal
+from wattwire.stats import association
 
 RNG = np.random.default_rng(3)
 GROUPS = {
@@ -19,7 +20,7 @@ GROUPS = {
     "b": np.exp(RNG.normal(1.3, 0.3, 7)),
     "c": np.exp(RNG.normal(1.8, 0.5, 5)),
 }
-OVER_ALL = [paper.levene, paper.anova, paper.welch_anova, paper.kruskal_wallis]
+OVER_ALL = [papers.levene, papers.anova, papers.welch_anova, papers.kruskal_wallis]
 
 
 def changed(by) -> list[np.ndarray]:
@@ -43,16 +44,16 @@ def test_order_shift_scale_and_the_order_of_groups_change_nothing(test) -> None:
 
 def test_ranks_do_not_see_a_growing_transformation() -> None:
     plain, logs = (
-        paper.kruskal_wallis(values) for values in (list(GROUPS.values()), changed(np.log))
+        papers.kruskal_wallis(values) for values in (list(GROUPS.values()), changed(np.log))
     )
     assert plain == logs
-    dunn, dunn_logs = paper.dunn(GROUPS), paper.dunn({n: np.log(v) for n, v in GROUPS.items()})
+    dunn, dunn_logs = papers.dunn(GROUPS), papers.dunn({n: np.log(v) for n, v in GROUPS.items()})
     assert dunn == dunn_logs
 
 
 def test_a_difference_moves_with_the_scale_and_not_with_a_shift() -> None:
     a, b = GROUPS["a"], GROUPS["b"]
-    for test in (paper.student_t, paper.welch_t):
+    for test in (papers.student_t, papers.welch_t):
         plain, scaled, shifted = test(a, b), test(4 * a, 4 * b), test(a + 9, b + 9)
         assert scaled.interval.estimate == pytest.approx(4 * plain.interval.estimate)
         assert scaled.interval.high == pytest.approx(4 * plain.interval.high)
@@ -62,10 +63,10 @@ def test_a_difference_moves_with_the_scale_and_not_with_a_shift() -> None:
 
 def test_two_groups_give_anova_the_square_of_t() -> None:
     a, b = GROUPS["a"], GROUPS["b"]
-    one, other = paper.student_t(a, b), paper.anova([a, b])
+    one, other = papers.student_t(a, b), papers.anova([a, b])
     assert other.statistic == pytest.approx(one.statistic**2)
     assert other.p == pytest.approx(one.p)
-    one, other = paper.welch_t(a, b), paper.welch_anova([a, b])
+    one, other = papers.welch_t(a, b), papers.welch_anova([a, b])
     assert other.statistic == pytest.approx(one.statistic**2)
     assert other.p == pytest.approx(one.p)
 
@@ -73,9 +74,9 @@ def test_two_groups_give_anova_the_square_of_t() -> None:
 def test_box_cox_finds_the_logarithm_of_lognormal_data_in_any_unit() -> None:
     rng = np.random.default_rng(8)
     groups = [np.exp(rng.normal(mean, 0.8, 200)) for mean in (0.0, 1.0)]
-    found = paper.box_cox(groups)
+    found = papers.box_cox(groups)
     assert found.power == pytest.approx(0.0, abs=0.15)
-    other = paper.box_cox([1e6 * group for group in groups])
+    other = papers.box_cox([1e6 * group for group in groups])
     assert other.power == pytest.approx(found.power, abs=1e-6)
 
 
@@ -94,41 +95,41 @@ def test_exact_p_with_ties_counts_every_arrangement() -> None:
         for first in combinations(range(8), 2)
         for second in combinations([at for at in range(8) if at not in first], 3)
     ]
-    found = paper.kruskal_wallis(groups)
+    found = papers.kruskal_wallis(groups)
     assert found.method == "exact, all 560 arrangements counted"
     expected = np.mean(np.array(every) >= observed - 1e-9)
     assert found.p == pytest.approx(expected, rel=1e-12)
 
 
 def test_two_groups_of_three_cannot_reject_and_say_so() -> None:
-    found = paper.kruskal_wallis([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    found = papers.kruskal_wallis([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     assert found.p == pytest.approx(0.1) and found.p_least == pytest.approx(0.1)
     assert found.powerless(0.05)
-    three = paper.kruskal_wallis([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]])
+    three = papers.kruskal_wallis([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]])
     assert three.p_least == pytest.approx(6 / 1680) and not three.powerless(0.05)
 
 
 def test_ten_a_group_is_exact_and_more_groups_are_permuted_with_a_stated_seed(monkeypatch) -> None:
     rng = np.random.default_rng(4)
     groups = [rng.normal(0.2 * at, 1, 10) for at in range(3)]
-    exact = paper.kruskal_wallis(groups)
+    exact = papers.kruskal_wallis(groups)
     assert exact.method.startswith("exact")
     kruskal._null.cache_clear()
     monkeypatch.setattr(kruskal, "STATES_MAX", 10)
-    drawn = paper.kruskal_wallis(groups)
+    drawn = papers.kruskal_wallis(groups)
     kruskal._null.cache_clear()
     assert f"seed {kruskal.SEED}" in drawn.method
     # four standard errors of 99,999 draws
     error = 4 * np.sqrt(exact.p * (1 - exact.p) / kruskal.DRAWS)
     assert drawn.p == pytest.approx(exact.p, abs=error)
-    eleven = paper.kruskal_wallis([rng.normal(size=11), rng.normal(size=3)])
+    eleven = papers.kruskal_wallis([rng.normal(size=11), rng.normal(size=3)])
     assert eleven.method == "χ² approximation" and eleven.p_least is None
 
 
 def test_holm_lies_between_raw_and_bonferroni_and_keeps_the_order() -> None:
     raw = [0.01, 0.04, 0.03, 0.5]
-    assert paper.adjusted_holm(raw) == pytest.approx([0.04, 0.09, 0.09, 0.5])
-    assert paper.adjusted_bonferroni(raw) == pytest.approx([0.04, 0.16, 0.12, 1.0])
+    assert papers.adjusted_holm(raw) == pytest.approx([0.04, 0.09, 0.09, 0.5])
+    assert papers.adjusted_bonferroni(raw) == pytest.approx([0.04, 0.16, 0.12, 1.0])
 
 
 def test_associations_do_not_see_units_and_turn_with_a_sign() -> None:
@@ -169,8 +170,8 @@ def test_aligned_ranks_find_a_crossing_and_no_crossing_of_parallel_effects() -> 
     rng = np.random.default_rng(6)
     one, two = np.repeat([0, 1], 20), np.tile(np.repeat([0, 1], 10), 2)
     noise = rng.normal(size=40)
-    parallel = paper.aligned_ranks(4.0 * one + 3.0 * two + noise, {"one": one, "two": two})
+    parallel = papers.aligned_ranks(4.0 * one + 3.0 * two + noise, {"one": one, "two": two})
     assert parallel[("one",)].p < 1e-6 and parallel[("two",)].p < 1e-6
     assert parallel[("one", "two")].p > 0.05
-    crossed = paper.aligned_ranks(4.0 * (one != two) + noise, {"one": one, "two": two})
+    crossed = papers.aligned_ranks(4.0 * (one != two) + noise, {"one": one, "two": two})
     assert crossed[("one", "two")].p < 1e-6 and crossed[("one",)].p > 0.01

@@ -14,10 +14,10 @@ import numpy as np
 import scipy
 from scipy import special
 
-from wattwire.stats.paper.significance import (
+from wattwire.papers.significance import Pair
+from wattwire.stats.groups import (
     ROUNDING,
     FloatArray,
-    Pair,
     Unanswered,
     Values,
     arrays,

@@ -11,23 +11,24 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from wattwire.stats import NotComputable, TooFew, association, paper
+from wattwire import papers
+from wattwire.stats import NotComputable, TooFew, association
 
 NAN, INF = math.nan, math.inf
 TESTS = {
-    "levene": paper.levene,
-    "brown_forsythe": lambda g: paper.levene(g, "mean"),
-    "student": lambda g: paper.student_t(g[0], g[1]),
-    "welch": lambda g: paper.welch_t(g[0], g[1]),
-    "anova": paper.anova,
-    "welch_anova": paper.welch_anova,
-    "kruskal": paper.kruskal_wallis,
-    "box_cox": paper.box_cox,
-    "tukey": lambda g: paper.tukey_hsd(dict(enumerate(g))),
-    "games": lambda g: paper.games_howell(dict(enumerate(g))),
-    "dunn": lambda g: paper.dunn(dict(enumerate(g))),
+    "levene": papers.levene,
+    "brown_forsythe": lambda g: papers.levene(g, "mean"),
+    "student": lambda g: papers.student_t(g[0], g[1]),
+    "welch": lambda g: papers.welch_t(g[0], g[1]),
+    "anova": papers.anova,
+    "welch_anova": papers.welch_anova,
+    "kruskal": papers.kruskal_wallis,
+    "box_cox": papers.box_cox,
+    "tukey": lambda g: papers.tukey_hsd(dict(enumerate(g))),
+    "games": lambda g: papers.games_howell(dict(enumerate(g))),
+    "dunn": lambda g: papers.dunn(dict(enumerate(g))),
 }
-ALONE = {"shapiro": paper.shapiro_wilk, "outliers": paper.iqr_outliers}
+ALONE = {"shapiro": papers.shapiro_wilk, "outliers": papers.iqr_outliers}
 PAIRED = {
     "pearson": association.pearson,
     "spearman": association.spearman,
@@ -102,8 +103,8 @@ def test_an_infinite_value_is_for_ranks_only(name: str) -> None:
 
 
 def test_an_infinite_value_is_the_largest_rank() -> None:
-    lost = paper.kruskal_wallis([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, INF]])
-    late = paper.kruskal_wallis([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]])
+    lost = papers.kruskal_wallis([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, INF]])
+    late = papers.kruskal_wallis([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]])
     assert (lost.statistic, lost.p) == (late.statistic, late.p)
 
 
@@ -115,7 +116,7 @@ def test_one_group_without_data_for_it(name: str, values) -> None:
 
 @pytest.mark.parametrize("values", [[1.0], [1.0, 2.0], [3.0, 3.0, 3.0], [0.0] * 5001])
 def test_normality_of_too_few_too_many_or_equal_values_is_not_told(values) -> None:
-    assert isinstance(paper.shapiro_wilk(values), NONE)
+    assert isinstance(papers.shapiro_wilk(values), NONE)
 
 
 @pytest.mark.parametrize("name", PAIRED)
@@ -141,30 +142,30 @@ def test_a_perfect_association_has_no_interval_of_no_width() -> None:
 
 def test_aligned_ranks_say_why_they_cannot() -> None:
     four = {"a": [1, 1, 2, 2], "b": [1, 2, 1, 2]}
-    assert isinstance(paper.aligned_ranks([1.0, 2.0, 3.0, 4.0], four), TooFew)
+    assert isinstance(papers.aligned_ranks([1.0, 2.0, 3.0, 4.0], four), TooFew)
     eight = {name: levels * 2 for name, levels in four.items()}
-    assert isinstance(paper.aligned_ranks([1.0, 2.0, 3.0, 4.0] * 2, eight), NotComputable)
-    assert isinstance(paper.aligned_ranks([1.0] * 8, eight), NotComputable)
-    assert isinstance(paper.aligned_ranks([1.0] * 7 + [NAN], eight), NotComputable)
-    assert isinstance(paper.aligned_ranks([1.0] * 8, {"a": eight["a"]}), NotComputable)
+    assert isinstance(papers.aligned_ranks([1.0, 2.0, 3.0, 4.0] * 2, eight), NotComputable)
+    assert isinstance(papers.aligned_ranks([1.0] * 8, eight), NotComputable)
+    assert isinstance(papers.aligned_ranks([1.0] * 7 + [NAN], eight), NotComputable)
+    assert isinstance(papers.aligned_ranks([1.0] * 8, {"a": eight["a"]}), NotComputable)
     gap = {"a": [1, 1, 2, 2, 1], "b": [1, 2, 1, 1, 2]}
-    assert isinstance(paper.aligned_ranks([1.0, 2.0, 3.0, 5.0, 4.0], gap), NotComputable)
+    assert isinstance(papers.aligned_ranks([1.0, 2.0, 3.0, 5.0, 4.0], gap), NotComputable)
 
 
 def test_aligned_ranks_give_no_p_where_nearly_all_values_are_equal() -> None:
     names = ("a", "b", "c")
     combinations = list(product((1, 2), repeat=3)) * 3
     factors = {name: [one[at] for one in combinations] for at, name in enumerate(names)}
-    one_lost = paper.aligned_ranks([1.0] + [0.0] * 23, factors)
+    one_lost = papers.aligned_ranks([1.0] + [0.0] * 23, factors)
     assert str(one_lost) == (
         "23 of 24 values are equal, so the few others would decide every effect"
     )
     planted = [float(place % 8) for place in range(24)]
-    assert "all values of each group are equal" in str(paper.aligned_ranks(planted, factors))
-    one_off = paper.aligned_ranks([planted[0] + 0.5, *planted[1:]], factors)
+    assert "all values of each group are equal" in str(papers.aligned_ranks(planted, factors))
+    one_off = papers.aligned_ranks([planted[0] + 0.5, *planted[1:]], factors)
     assert str(one_off).startswith("in 7 of 8 combinations of levels all values are equal")
     half = [place + 1.0 if place < 12 else 0.0 for place in range(24)]
-    assert isinstance(paper.aligned_ranks(half, factors), dict), "ties alone are no reason"
+    assert isinstance(papers.aligned_ranks(half, factors), dict), "ties alone are no reason"
 
 
 ANY = st.floats(allow_nan=True, allow_infinity=True)
@@ -190,7 +191,7 @@ def test_whatever_comes_in_a_sound_answer_comes_out(groups) -> None:
     size = min(len(groups[0]), len(groups[1]))
     for test in PAIRED.values():
         sound(test(groups[0][:size], groups[1][:size]))
-    path = paper.decide({str(at): group for at, group in enumerate(groups)})
+    path = papers.decide({str(at): group for at, group in enumerate(groups)})
     sound(path.with_all.test)
     if path.without_outliers is not None:
         sound(path.without_outliers.test)
@@ -199,7 +200,7 @@ def test_whatever_comes_in_a_sound_answer_comes_out(groups) -> None:
 @pytest.mark.parametrize("size", [1e-300, 1e300])
 def test_pairs_of_very_small_and_very_large_means(size: float) -> None:
     groups = {"a": [1.0, 2.0, 3.0], "b": [2.0, 4.0, 7.0], "c": [5.0, 9.0, 6.0]}
-    for test in (paper.tukey_hsd, paper.games_howell):
+    for test in (papers.tukey_hsd, papers.games_howell):
         plain = test(groups)
         scaled = test({name: np.array(values) * size for name, values in groups.items()})
         sound(scaled)
@@ -209,6 +210,6 @@ def test_pairs_of_very_small_and_very_large_means(size: float) -> None:
 
 def test_kruskal_wallis_of_more_groups_than_a_float_can_count_arrangements_of() -> None:
     groups = [[float(60 * run + group) for run in range(5)] for group in range(60)]
-    found = paper.kruskal_wallis(groups)
+    found = papers.kruskal_wallis(groups)
     assert not isinstance(found, NONE)
     assert 0 < found.p <= 1

@@ -26,13 +26,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from wattwire.stats.paper.significance import (
-    Significance,
-    Unanswered,
-    Values,
-    arrays,
-    refuse_groups,
-)
+from wattwire.papers.significance import Significance
+from wattwire.stats.groups import Unanswered, Values, arrays, refuse_groups
 from wattwire.stats.results import NotComputable, TooFew
 
 IntArray = NDArray[np.int64]

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from wattwire.stats.paper.rates_table import ROWS, TRIALS
+from wattwire.papers.rates_table import ROWS, TRIALS
 
 MODELS = {
     "normal": "normal runs",
@@ -40,6 +40,11 @@ class Rate:
     without_outliers: float
     turned: float
     trials: int = TRIALS
+
+    @property
+    def model_title(self) -> str:
+        """The distribution of the simulated runs."""
+        return MODELS[self.model]
 
 
 def rates_for(groups: int, runs: int) -> tuple[Rate, ...]:

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from wattwire.stats.paper.significance import (
+from wattwire.papers.significance import Significance, f_ratio
+from wattwire.stats.groups import (
     FloatArray,
-    Significance,
     Unanswered,
     Values,
     arrays,
-    f_ratio,
     no_scatter,
     refuse_groups,
     scatters,

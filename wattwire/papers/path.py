@@ -18,8 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wattwire.stats.blocked import centred
-from wattwire.stats.paper.assumptions import (
+from wattwire.papers.assumptions import (
     BoxCox,
     Outliers,
     box_cox,
@@ -27,10 +26,12 @@ from wattwire.stats.paper.assumptions import (
     levene,
     shapiro_wilk,
 )
-from wattwire.stats.paper.kruskal import kruskal_wallis
-from wattwire.stats.paper.means import anova, student_t, welch_anova, welch_t
-from wattwire.stats.paper.posthoc import dunn, games_howell, tukey_hsd
-from wattwire.stats.paper.significance import FloatArray, Pair, Significance, Unanswered, Values
+from wattwire.papers.kruskal import kruskal_wallis
+from wattwire.papers.means import anova, student_t, welch_anova, welch_t
+from wattwire.papers.posthoc import dunn, games_howell, tukey_hsd
+from wattwire.papers.significance import Pair, Significance
+from wattwire.stats.blocked import centred
+from wattwire.stats.groups import FloatArray, Unanswered, Values
 from wattwire.stats.results import NotComputable, TooFew
 
 LEVEL = 0.05

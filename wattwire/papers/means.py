@@ -11,21 +11,19 @@ import numpy as np
 import scipy
 from scipy import special
 
-from wattwire.stats.paper.significance import (
+from wattwire.papers.significance import Significance, f_ratio
+from wattwire.stats.groups import (
     ROUNDING,
-    FloatArray,
-    Significance,
     Unanswered,
     Values,
     arrays,
-    f_ratio,
     no_scatter,
     refuse_groups,
     scatters,
     standardised,
-    unit,
 )
-from wattwire.stats.results import Interval
+from wattwire.stats.results import NotComputable, TooFew
+from wattwire.stats.two_occasions import two_means
 
 
 def student_t(first: Values, second: Values, confidence: float = 0.95) -> Significance | Unanswered:
@@ -53,50 +51,19 @@ def welch_t(first: Values, second: Values, confidence: float = 0.95) -> Signific
 def _two_sample_t(
     first: Values, second: Values, confidence: float, pooled: bool
 ) -> Significance | Unanswered:
-    data = arrays([first, second])
-    refusal = refuse_groups(data, 2)
-    if refusal is not None:
-        return refusal
-    scaled = standardised(data)
-    if not scatters(scaled):
-        return no_scatter()
-    scaled_error, degrees = _error(scaled, pooled)
-    statistic = float(np.mean(scaled[0]) - np.mean(scaled[1])) / scaled_error
-    difference = unit(data) * float(np.mean(scaled[0]) - np.mean(scaled[1]))
-    error = unit(data) * scaled_error
-    margin = float(special.stdtrit(degrees, 0.5 + confidence / 2)) * error
-    count = data[0].size + data[1].size
-    interval = (
-        Interval(
-            difference, difference - margin, difference + margin, confidence, count,
-            "t, pooled" if pooled else "t, Welch", degrees,
-        )
-        if np.isfinite(difference) and np.isfinite(margin)
-        else None
-    )  # fmt: skip
+    means = two_means(first, second, confidence, pooled)
+    if isinstance(means, (TooFew, NotComputable)):
+        return means
     return Significance(
         "Student's t" if pooled else "Welch's t",
         "t",
-        statistic,
-        2 * float(special.stdtr(degrees, -abs(statistic))),
-        (data[0].size, data[1].size),
+        means.statistic,
+        2 * float(special.stdtr(means.degrees, -abs(means.statistic))),
+        means.counts,
         "t distribution",
-        (degrees,),
-        interval=interval,
+        (means.degrees,),
+        interval=means.interval,
     )
-
-
-def _error(scaled: Sequence[FloatArray], pooled: bool) -> tuple[float, float]:
-    """Return the standard error of the difference of two means, and its degrees of freedom."""
-    sizes = np.array([group.size for group in scaled], dtype=np.float64)
-    variances = np.array([float(np.var(group, ddof=1)) for group in scaled])
-    degrees = float(np.sum(sizes) - sizes.size)
-    if pooled:
-        variances[:] = float(np.sum((sizes - 1) * variances) / degrees)
-    squared_errors = variances / sizes
-    if not pooled:
-        degrees = float(np.sum(squared_errors) ** 2 / np.sum(squared_errors**2 / (sizes - 1)))
-    return float(np.sqrt(np.sum(squared_errors))), degrees
 
 
 def anova(groups: Sequence[Values]) -> Significance | Unanswered:

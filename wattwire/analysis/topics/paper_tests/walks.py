@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress, product
 from typing import Any
 
-import numpy as np
 import polars as pl
 
+from wattwire import papers
 from wattwire.analysis.carried import too_few, why_not
-from wattwire.analysis.dataset import Evidence, levels_of, levels_run, rows_at
+from wattwire.analysis.dataset import Evidence, kept_by, levels_of, levels_run, rows_at
 from wattwire.analysis.offloading.emulated import is_emulated
 from wattwire.analysis.responses import Response, measured, resolve
 from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.model.paper_path import Walk
-from wattwire.stats import paper
+from wattwire.stats import TooFew
 
 
 @dataclass(frozen=True)
@@ -29,12 +28,27 @@ class Walked:
 
     walk: Walk
     response: Response
-    path: paper.Path
+    path: papers.Path
     pooled: tuple[str, ...]
 
 
-def walks_of(evidence: Evidence) -> tuple[list[Walk], list[str]]:
-    """Return the walks, and a sentence for each response without a result or without some runs.
+@dataclass(frozen=True)
+class Refused:
+    """A response without a result, or without `left_out` of `runs` runs because of `why`.
+
+    A response that was not measured has no reason `why`. If it `needs_meter`, only a meter of
+    energy measures it.
+    """
+
+    title: str
+    needs_meter: bool = False
+    left_out: int = 0
+    runs: int = 0
+    why: TooFew | None = None
+
+
+def walks_of(evidence: Evidence) -> tuple[list[Walk], list[Refused]]:
+    """Return the walks, and the responses without a result or without some runs.
 
     There is one walk for each response and factor of each question. The study may add walks.
     """
@@ -46,23 +60,20 @@ def walks_of(evidence: Evidence) -> tuple[list[Walk], list[str]]:
                 wanted.setdefault(key_of(evidence, walk), walk)
     for walk in evidence.study.paper_path:
         wanted.setdefault(key_of(evidence, walk), walk)
-    walks, refused = [], {}
+    walks: list[Walk] = []
+    refused: dict[str, Refused] = {}
     for walk in wanted.values():
         response = resolve(walk.response, evidence.described)
         if not measured(evidence.usable, response):
-            reason = (
-                "not available, because no meter measured energy"
-                if response.energy
-                else "not measured in this campaign"
-            )
-            refused[response.title] = f"{response.title[:1].upper()}{response.title[1:]}: {reason}."
+            refused[response.title] = Refused(response.title, response.energy)
         elif any(len(levels_run(evidence, name)) > 1 for name in walk.by):
             left_out = int(too_few(evidence.usable, response.column).sum())
             if left_out:
-                refused[response.title] = (
-                    f"{response.title[:1].upper()}{response.title[1:]}: without {left_out} of "
-                    f"{words.plural(evidence.usable.height, 'run')}, because "
-                    f"{why_not(evidence.usable, response.column)}."
+                refused[response.title] = Refused(
+                    response.title,
+                    left_out=left_out,
+                    runs=evidence.usable.height,
+                    why=why_not(evidence.usable, response.column),
                 )
             if left_out < evidence.usable.height:
                 walks.append(walk)
@@ -97,17 +108,9 @@ def walked(evidence: Evidence, walk: Walk) -> Walked:
         for name in evidence.varied
         if name not in walk.by and len({words.plain(v) for v in levels_of(frame, name)}) > 1
     )
-    return Walked(walk, response, paper.decide(groups, group_blocks), pooled)
+    return Walked(walk, response, papers.decide(groups, group_blocks), pooled)
 
 
 def with_enough(frame: pl.DataFrame, response: Response) -> pl.DataFrame:
     """Return the runs with enough messages for the response, as in the other sections."""
     return frame.filter(pl.Series(~too_few(frame, response.column), dtype=pl.Boolean))
-
-
-def kept_by(frame: pl.DataFrame, where: Mapping[str, Sequence[Any]]) -> pl.DataFrame:
-    """Return the rows of `frame` that have one of the levels of each factor in `where`."""
-    mask = np.ones(frame.height, bool)
-    for name, allowed in where.items():
-        mask &= sum((rows_at(frame, {name: level}) for level in allowed), np.zeros_like(mask))
-    return frame.filter(pl.Series(mask))

@@ -19,9 +19,9 @@ import numpy as np
 import scipy
 from scipy import special
 
-from wattwire.stats.paper.significance import (
+from wattwire.papers.significance import Significance
+from wattwire.stats.groups import (
     FloatArray,
-    Significance,
     Unanswered,
     Values,
     arrays,

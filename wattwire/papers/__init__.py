@@ -1,10 +1,11 @@
 """Methods that are common in papers: tests, the decision path, and its false-positive rates.
 
-`wattwire.stats` does not import this package, because the answers do not use these methods.
+`wattwire.stats` does not import this package, because the answers do not use these methods. They
+treat runs as unpaired and ignore the blocks of the design.
 """
 
-from wattwire.stats.paper.aligned import aligned_ranks
-from wattwire.stats.paper.assumptions import (
+from wattwire.papers.aligned import aligned_ranks
+from wattwire.papers.assumptions import (
     BoxCox,
     Outliers,
     box_cox,
@@ -12,17 +13,17 @@ from wattwire.stats.paper.assumptions import (
     levene,
     shapiro_wilk,
 )
-from wattwire.stats.paper.kruskal import kruskal_wallis
-from wattwire.stats.paper.means import anova, student_t, welch_anova, welch_t
-from wattwire.stats.paper.path import BlockShare, Branch, Path, Step, decide
-from wattwire.stats.paper.posthoc import (
+from wattwire.papers.kruskal import kruskal_wallis
+from wattwire.papers.means import anova, student_t, welch_anova, welch_t
+from wattwire.papers.path import BlockShare, Branch, Path, Step, decide
+from wattwire.papers.posthoc import (
     adjusted_bonferroni,
     adjusted_holm,
     dunn,
     games_howell,
     tukey_hsd,
 )
-from wattwire.stats.paper.significance import Pair, Significance
+from wattwire.papers.significance import Pair, Significance
 
 __all__ = [
     "BlockShare",
