@@ -60,7 +60,7 @@ def name_problems(
             yield f'{access.lineno}: "{access.attr}" {NEITHER}'
     for tag in _TAG.finditer(source):
         given = dict(_GIVEN.findall(tag[0]))
-        if "sentence" in given or "field" in given:
+        if "sentence" in given or "field" in given or _has_written_rows(source, tag.end()):
             given.pop("key", None)
         for attribute, path in given.items():
             known = fields
@@ -73,6 +73,12 @@ def name_problems(
                     line = source.count("\n", 0, tag.start()) + 1
                     kinds = "is no chart" if attribute == "chart" else NEITHER
                     yield f'{line}: data-{attribute}: "{name}" {kinds}'
+
+
+def _has_written_rows(source: str, end: int) -> bool:
+    """Return whether the table around this index has its rows in the template."""
+    begin = source.rfind("<table", 0, end)
+    return begin >= 0 and "data-rows" not in source[begin:].partition(">")[0]
 
 
 def unused_macros(macros: set[str], sources: str) -> set[str]:

@@ -68,6 +68,8 @@ SOURCE = (
         ('<th data-key="x" data-field="runs.0.named">', ""),
         ('<th data-key="{{ a.runs }}">', ""),
         ('\n<th data-key="x">', '2: data-key: "x" is neither'),
+        ('<table id="t"><th data-key="x"></th><tr><td>{{ a.runs }}</td></tr></table>', ""),
+        ('<table id="t"></table>\n<table data-rows="runs"><th data-key="x">', '2: data-key: "x"'),
         ('<table data-rows="runs.rows">', '1: data-rows: "rows" is neither'),
         ('<th data-key="x" data-sentence="runs">', '1: data-sentence: "runs" is neither'),
         (

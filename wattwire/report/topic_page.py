@@ -12,6 +12,7 @@ them on the page. The page is written in a few elements of HTML:
     <p class="TONE" data-key="…" data-value="…">    a paragraph, with what tests assert
     <table id="ID" data-rows="FIELD">               a table with a row per member of a field
       <caption>, <th …>, <tfoot>                    its title, its columns and its note
+    <table id="ID">            a table whose rows of text, <tr> with <td>, are in the template
     <figure id="ID" data-chart="NAME" data-points="FIELD" data-x="TITLE" data-y="TITLE">
       <caption>, <figcaption>                       its title and its caption
     <details>                  a fold; <summary> is its title
@@ -60,7 +61,8 @@ from wattwire.report.parts import Column, Figure, Fold, Marked, Section, Table, 
 from wattwire.stats import Interval, NotComputable
 
 PARTS = frozenset({"p", "table", "figure", "details"})
-ELEMENTS = PARTS | {"header", "h2", "caption", "th", "tfoot", "figcaption", "summary"}
+CELLS = frozenset({"th", "tr", "td"})
+ELEMENTS = PARTS | CELLS | {"header", "h2", "caption", "tfoot", "figcaption", "summary"}
 TERMINAL, TITLE = "terminal", "title"
 """Classes of lines at the top of the page: those that the terminal prints, too, and the title's."""
 _SPACE = re.compile(r"[ \t\r\n]+")
@@ -143,6 +145,7 @@ def listed(
 FILTERS: dict[str, Callable[..., str]] = {
     "number": words.number,
     "count": words.count,
+    "duration": words.duration,
     "percent": words.percent,
     "plural": words.plural,
     "confidence": words.confidence,
@@ -333,11 +336,19 @@ class _Builder:
         columns: list[Column] = []
         for heading in headings:
             columns += self._factors(heading) if _is_factors(heading) else [_column(heading)]
-        rows = [self._row(headings, row) for row in _field(self.result, element.given["data-rows"])]
+        rows = self._rows(element, headings)
         if element.given.get("data-columns") == "with-values":
             columns = with_values(columns, rows)
         title, note = next(element.texts("caption")), next(element.texts("tfoot"), "")
         return Table(element.given["id"], title, columns, rows, note)
+
+    def _rows(self, table: _Element, headings: Sequence[_Element]) -> list[dict[str, Any]]:
+        if "data-rows" in table.given:
+            field_rows = _field(self.result, table.given["data-rows"])
+            return [self._row(headings, row) for row in field_rows]
+        keys = [heading.given["data-key"] for heading in headings]
+        written = (row for row in table.inner if row.tag == "tr")
+        return [dict(zip(keys, row.texts("td"), strict=True)) for row in written]
 
     def _figure(self, element: _Element) -> Figure:
         given = element.given
