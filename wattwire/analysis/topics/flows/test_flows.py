@@ -1,4 +1,4 @@
-"""Test the section on flows, and the growth of latency in the first sentence."""
+"""Test the flows of a study, the growth of their latency, and what the headline states."""
 
 from __future__ import annotations
 
@@ -13,21 +13,28 @@ import pytest
 
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather
-from wattwire.analysis.flows.growth import growths
 from wattwire.analysis.latency import all_series
+from wattwire.analysis.responses import Response
+from wattwire.analysis.topics.flows import queues as queues_module
+from wattwire.analysis.topics.flows.arrivals import Arrivals, Counted
+from wattwire.analysis.topics.flows.best_by_condition import (
+    BestByCondition,
+    Leader,
+    best_by_condition,
+)
+from wattwire.analysis.topics.flows.growth import TOO_FEW, growths
+from wattwire.analysis.topics.flows.numbers import Flows, flows
+from wattwire.analysis.topics.flows.queues import ReliableLosses, reliable_losses
 from wattwire.analysis.topics.interactions.numbers import by_level, interactions
 from wattwire.analysis.topics.latency.numbers import latency
+from wattwire.analysis.topics.ranking.numbers import ranking
 from wattwire.analysis.topics.ranking.order import choices
 from wattwire.model.derived import with_derived
 from wattwire.model.stored_study import stored_study
 from wattwire.report import html
-from wattwire.report.parts import Text
-from wattwire.report.sections import flows
-from wattwire.report.tests.answered import headline
-from wattwire.report.tests.phrase_search import only, phrases_in
+from wattwire.report.parts import Column, Figure, Table, Text
 from wattwire.report.tests.synthetic import Shape, write_campaign
-from wattwire.report.words.headlines import flow_headline, growth_clause
-from wattwire.report.words.phrases import Phrase, joined
+from wattwire.report.topic_page import Sentences, topic_page
 from wattwire.store import Campaign
 
 ALONE, BOTH = "command", "command+image"
@@ -100,10 +107,13 @@ def growths_of(found):
     return growths(answers, interactions(found, answers))
 
 
-def growth_of(found):
-    """Return the clause on the growth at the end of the headline."""
+def flows_of(found):
     answers = answer_all(found)
-    return growth_clause.growth(answers, interactions(found, answers))
+    return flows(found, answers, interactions(found, answers), ranking(found, answers))
+
+
+def best_of(found):
+    return best_by_condition(found, choices(found, answer_all(found)))
 
 
 def test_the_growth_is_split_by_the_factor_that_changes_it_most():
@@ -122,32 +132,22 @@ def test_the_growth_is_split_by_the_factor_that_changes_it_most():
     assert growth.change is not None and growth.change.other == "network"
 
 
-def test_the_first_sentence_ends_with_the_growth():
-    found = evidence()
-    answers = answer_all(found)
-    growth = growth_of(found)
-    assert growth.startswith("with image also sent, the median latency of command changed by ")
-    assert [phrase.values["level"] for phrase in phrases_in(growth, "growth.at")] == [
-        "native", "wifi",
-    ]  # fmt: skip
-    assert only(growth, "growth.exploratory")
-    sentence = flow_headline.sentence(found, choices(found, answers), growth)
-    assert only(sentence, "flow_headline.growth").values["growth"] == growth
-    # No mean over a fast and a slow network.
-    everywhere = only(sentence, "flow_headline.everywhere").values
-    assert (everywhere["leader"], everywhere["conditions"]) == ("fast", 4)
-    assert everywhere["lowest"] == pytest.approx(100, rel=0.02)
-    assert everywhere["highest"] == pytest.approx(400, rel=0.02)
+def test_the_headline_has_the_growth_at_each_level_and_no_mean_over_conditions():
+    result = flows_of(evidence())
+    (growth,) = result.growths
+    assert [at.level for at in growth.at_levels] == ["native", "wifi"] and growth.ratio is None
+    assert Sentences("flows").growths(result).startswith("With image also sent, the median ")
+    assert (result.best.title, result.best.others) == ("fast", 0)
+    assert len(result.best.leaders) == 4
+    assert result.best.lowest == pytest.approx(100, rel=0.02)
+    assert result.best.highest == pytest.approx(400, rel=0.02)
 
 
-def test_the_table_has_the_mean_of_the_first_sentence():
-    found = evidence()
-    everywhere = only(flow_headline.sentence(found, choices(found, answer_all(found)), Phrase()),
-                      "flow_headline.everywhere").values  # fmt: skip
-    rows = flows.section(found).parts[-1].rows
-    fast = [row["latency_p50_us"] for row in rows
-            if row["flow"] == "command" and row["settings.rmw"] == "fast"]  # fmt: skip
-    assert (min(fast), max(fast)) == (everywhere["lowest"], everywhere["highest"])
+def test_the_table_has_the_means_of_the_headline():
+    result = flows_of(evidence())
+    fast = [row.latency_us[0] for row in result.rows
+            if row.flow == "command" and row.treatment[-1] == "fast"]  # fmt: skip
+    assert (min(fast), max(fast)) == (result.best.lowest, result.best.highest)
 
 
 def with_growth(of_network, scatter=0.0):
@@ -166,18 +166,17 @@ def with_growth(of_network, scatter=0.0):
 
 def test_a_growth_is_the_answer_of_the_table_or_not_detected():
     found = with_growth({"native": 2.0, "wifi": 2.0})
-    answers = answer_all(found)
-    answer = next(item for item in answers.items if item.factor == "flows")
-    ratio = only(growth_of(found), "growth.ratio").values
-    assert ratio["interval"] == answer.interval and ratio["family"] == "simultaneous "
+    answer = next(item for item in answer_all(found).items if item.factor == "flows")
+    (growth,) = growths_of(found)
+    assert (growth.ratio, growth.at_levels, growth.outcome) == (answer.interval, (), "different")
+    assert growth.family > 1
     found = with_growth({"native": 1.02, "wifi": 1.02}, scatter=0.8)
-    answers = answer_all(found)
-    text = growth_of(found)
-    assert [answers.outcome(item) for item in answers.items if item.factor == "flows"] == [
-        "undecided"
-    ]
-    assert only(text, "growth.no_growth").values["outcome"] == "no difference detected"
-    assert phrases_in(text, "growth.ratio") == []
+    (growth,) = growths_of(found)
+    assert (growth.ratio, growth.at_levels, growth.outcome) == (None, (), "undecided")
+    words = Sentences("flows").growth_of
+    assert "no difference detected" in words(growth)
+    assert "too few repetitions" in words(replace(growth, outcome=TOO_FEW))
+    assert "A/A noise" in words(replace(growth, outcome="within noise"))
 
 
 def test_each_condition_has_its_own_best_alternative():
@@ -187,14 +186,12 @@ def test_each_condition_has_its_own_best_alternative():
     found.usable = found.usable.with_columns(
         pl.when(slow_wins).then(pl.col(latency) / 8).otherwise(pl.col(latency)).alias(latency)
     )
-    sentence = flow_headline.sentence(found, choices(found, answer_all(found)), Phrase())
-    leaders = phrases_in(sentence, "flow_headline.leader")
-    assert [one.values["leader"] for one in leaders] == ["fast", "slow", "fast"]
-    assert only(sentence, "flow_headline.more").values == {"more": 1}
-    first = choices(found, answer_all(found))[:1]
-    assert phrases_in(flow_headline.sentence(found, first, Phrase()), "flow_headline.others") == []
-    several = flow_headline.sentence(found, [*first, *first, *first], Phrase())
-    assert only(several, "flow_headline.others").values == {"others": 2}
+    best = best_of(found)
+    assert [leader.title for leader in best.named] == ["fast", "slow", "fast"]
+    assert (best.title, best.more) == ("", 1)
+    (first,) = choices(found, answer_all(found))
+    assert best_by_condition(found, [first, first, first]).others == 2
+    assert best_by_condition(found, []) is None
 
 
 @pytest.mark.parametrize(
@@ -210,10 +207,9 @@ def test_a_condition_in_which_the_flow_itself_is_saturated_is_in_no_mean(
         pl.when(wifi).then(pl.lit("saturated")).otherwise(pl.col("outcome")).alias("outcome"),
         pl.when(wifi).then(50).otherwise(0).alias(f"undelivered.flow.{flow}"),
     )
-    sentence = flow_headline.sentence(found, ranked, Phrase())
-    everywhere = only(sentence, "flow_headline.everywhere").values
-    assert everywhere["conditions"] == conditions
-    assert everywhere["highest"] == pytest.approx(highest_us, rel=0.02)
+    best = best_by_condition(found, ranked)
+    assert best.title == "fast" and len(best.leaders) == conditions
+    assert best.highest == pytest.approx(highest_us, rel=0.02)
 
 
 def test_a_minority_of_saturated_runs_takes_no_condition_from_the_headline():
@@ -225,26 +221,23 @@ def test_a_minority_of_saturated_runs_takes_no_condition_from_the_headline():
         pl.when(one_run).then(50).otherwise(0).alias("undelivered.flow.command"),
         pl.when(one_run).then(1e6).otherwise(pl.col(latency)).alias(latency),
     )
-    sentence = flow_headline.sentence(found, ranked, Phrase())
-    everywhere = only(sentence, "flow_headline.everywhere").values
-    assert everywhere["conditions"] == 4
-    assert everywhere["highest"] == pytest.approx(400, rel=0.02)
+    best = best_by_condition(found, ranked)
+    assert best.title == "fast" and len(best.leaders) == 4
+    assert best.highest == pytest.approx(400, rel=0.02)
 
 
-def test_the_first_words_are_what_does_not_arrive():
-    found = evidence(lost=150)
-    sentence = headline(found, answer_all(found))
-    assert sentence.startswith("0 of 3")
-    arrived = only(sentence, "flow_headline.arrived").values
-    assert (arrived["received"], arrived["expected"], arrived["flow"]) == (0, 24 * 150, "image")
-    assert not phrases_in(headline(evidence(), answer_all(evidence())), "flow_headline.arrived")
+def test_the_headline_counts_what_does_not_arrive():
+    (arrived,) = flows_of(evidence(lost=150)).arrivals
+    assert (arrived.flow, arrived.counted) == ("image", Counted(0, 24 * 150))
+    assert (arrived.lossy, arrived.treatments, arrived.conditions) == (4, 4, ())
+    assert flows_of(evidence()).arrivals == ()
     only_wifi = evidence(lost=150)
     native = pl.col("factor.network") == "native"
     only_wifi.usable = only_wifi.usable.with_columns(
         pl.when(native).then(0).otherwise(pl.col("lost.flow.image")).alias("lost.flow.image")
     )
-    (where,) = phrases_in(flow_headline.arrivals(only_wifi), "flow_headline.at")
-    assert where.values["conditions"] == ["wifi"]
+    (arrived,) = flows_of(only_wifi).arrivals
+    assert (arrived.conditions, arrived.lossy, arrived.treatments) == (("wifi",), 2, 2)
 
 
 def test_where_nothing_arrives_is_not_summed_with_the_rest():
@@ -253,23 +246,24 @@ def test_where_nothing_arrives_is_not_summed_with_the_rest():
     some.usable = some.usable.with_columns(
         pl.when(native).then(50).otherwise(pl.col("lost.flow.image")).alias("lost.flow.image")
     )
-    arrived = only(flow_headline.arrivals(some), "flow_headline.arrived").values
-    assert (arrived["received"], arrived["expected"]) == (0, 12 * 150)
-    assert arrived["otherwise"].values == {"received": 12 * 100, "expected": 12 * 150}
+    (arrived,) = flows_of(some).arrivals
+    assert arrived.counted == Counted(0, 12 * 150)
+    assert arrived.otherwise == Counted(12 * 100, 12 * 150)
 
 
-@pytest.mark.parametrize("names", [3, 40])
-def test_a_headline_has_three_lines_and_keeps_its_first_sentence(names):
-    """However long the names of levels and flows are."""
-    sentences = [Phrase(f"{n} of 900 messages arrived at {'x' * 10 * names}.") for n in range(9)]
-    compared = "A is better than B in all 2 responses."
-    text = joined([sentences[0], compared, joined(sentences[1:])])
-    text = flow_headline.shortened(text, compared)
-    assert text.startswith(sentences[0])
-    assert len(text) <= max(flow_headline.HEADLINE_CHARS_MAX, len(sentences[0]))
-    assert compared not in text
-    short = joined([sentences[0][:30], compared])
-    assert flow_headline.shortened(short, compared) == short
+def test_arrivals_name_what_the_lossy_treatments_share():
+    words = Sentences("flows").arrived
+    assert words(Arrivals("image", Counted(1, 2), 3, 3)) == "1 of 2 messages of image arrived."
+    some = Arrivals("image", Counted(1, 2), 1, 3, ("wifi",), Counted(4, 5))
+    assert words(some).endswith("arrived in 1 of 3 treatments at wifi, and 4 of 5 otherwise.")
+
+
+def test_the_headline_names_three_conditions_and_counts_the_others():
+    response = Response("latency_p50_us", "median latency", "µs")
+    leaders = tuple(Leader(f"r{n % 2}", f"c{n}", 100.0 + n, "µs") for n in range(5))
+    text = Sentences("flows").best(BestByCondition(response, leaders, 1))
+    assert text.startswith("Lowest observed median latency: r0 at c0 (100 µs), ")
+    assert "; 2 more conditions; " in text and text.endswith("ranks 1 other response.")
 
 
 def nodes_with(delivery: str, **effective: object) -> list[dict[str, object]]:
@@ -290,27 +284,32 @@ def test_losses_of_reliable_delivery_name_the_queue_in_force(monkeypatch, nodes,
     """Nodes whose queue is limited guarantee best effort, although their setting is reliable."""
     lossy = evidence(lost=100)
     flow = SimpleNamespace(sender=4, name="image")
-    monkeypatch.setattr(flows, "deployment_of_run", lambda _run: SimpleNamespace(flows=[flow]))
+    deployment = SimpleNamespace(flows=[flow])
+    monkeypatch.setattr(queues_module, "deployment_of_run", lambda _run: deployment)
     lossy.runs = {run: {"nodes": nodes} for run in lossy.usable["run"].to_list()}
-    section = flows.section(lossy)
-    texts = [part.words for part in section.parts if isinstance(part, Text)]
-    named = [phrase.values for text in texts for phrase in phrases_in(text, "flows.queues")]
-    assert named == ([{"queues": queues}] if queues else [])
+    losses = reliable_losses(lossy)
+    assert losses == (ReliableLosses(("image",), tuple(queues)) if queues else None)
 
 
-def test_the_table_has_a_row_for_each_flow_of_each_treatment():
-    section = flows.section(evidence(lost=100))
-    figure, table = section.parts
-    assert figure.id == "flows-latency"
-    rows = table.rows
-    assert len(rows) == 4 + 2 * 4
-    images = [row for row in rows if row["flow"] == "image"]
-    assert {row["flows"] for row in images} == {BOTH}
-    assert {(row["offered"], row["achieved"], row["lost"]) for row in images} == {(30, 25, 600)}
-    assert all(math.isinf(row["latency_p50_us"]) for row in images)
-    commands = [row for row in rows if row["flow"] == "command"]
-    assert {row["lost"] for row in commands} == {0}
-    assert all(row["latency_p50_us"] > 0 for row in commands)
+def test_the_page_has_a_row_for_each_flow_of_each_treatment():
+    result = flows_of(evidence(lost=100))
+    assert len(result.rows) == 4 + 2 * 4 and result.has_lost_medians
+    images = [row for row in result.rows if row.flow == "image"]
+    assert {row.treatment[0] for row in images} == {BOTH}
+    assert {(row.offered_hz, row.achieved_hz, row.lost) for row in images} == {(30, 25, 600)}
+    assert all(math.isinf(row.latency_us[0]) for row in images)
+    commands = [row for row in result.rows if row.flow == "command"]
+    assert {row.lost for row in commands} == {0}
+    factors = [Column(name, name) for name in DOCUMENT["factors"]]
+    page = topic_page("flows", replace(result, reliable=ReliableLosses(("a", "b"), ())), factors)
+    warning, figure, table = page.section().parts
+    assert isinstance(warning, Text) and (warning.key, warning.value) == ("flows.reliable", "a b")
+    assert isinstance(figure, Figure) and figure.id == "flows-latency"
+    assert isinstance(table, Table)
+    first = table.rows[0]
+    assert (first["flow"], first["network"]) == ("command", "native") and first["lost"] == 0
+    assert first["latency_p50_us"] == pytest.approx(100, rel=0.02)
+    assert topic_page("flows", Flows()).section() is None
 
 
 def test_no_percentile_is_over_the_messages_of_several_flows_and_names_are_not_capitalized(

@@ -23,7 +23,7 @@ class FlowResult:
 
     - `offered_hz` is the rate of the study, and `achieved_hz` the mean over the runs.
     - `throughput` is the mean of the payload that arrived (bytes/s).
-    - `latency_us` maps each of QUANTILES to the geometric mean over the runs, as in the answers;
+    - `latency_us` has the geometric mean over the runs of each of QUANTILES, as in the answers;
       +inf if the quantile of a run falls on lost messages.
     - `expected` and `lost` are sums over the runs, without the warm-up; None if a run lacks them.
     """
@@ -35,12 +35,12 @@ class FlowResult:
     offered_hz: float
     achieved_hz: float | None
     throughput: float | None
-    latency_us: dict[str, Value]
+    latency_us: tuple[Value, ...]
     expected: int | None
     lost: int | None
 
 
-def results(evidence: Evidence) -> Iterator[FlowResult]:
+def flow_results(evidence: Evidence) -> Iterator[FlowResult]:
     """Yield the flows of each treatment with valid runs, in the study's order."""
     for key, frame in by_treatment(evidence, evidence.usable).items():
         for flow in evidence.study.flows:
@@ -54,7 +54,7 @@ def results(evidence: Evidence) -> Iterator[FlowResult]:
                     flow.rate_hz,
                     _mean(frame, f"rate_hz_achieved.flow.{flow.name}"),
                     _mean(frame, f"throughput_bytes_per_s.flow.{flow.name}"),
-                    {stem: _typical(frame, f"{stem}.flow.{flow.name}") for stem in QUANTILES},
+                    tuple(_typical(frame, f"{stem}.flow.{flow.name}") for stem in QUANTILES),
                     _sum(after_warmup(frame, "expected", f".flow.{flow.name}")),
                     _sum(after_warmup(frame, "lost", f".flow.{flow.name}")),
                 )
