@@ -19,7 +19,7 @@ WORDS = "words"
 LOOP = frozenset({"first", "last", "index", "index0"})
 NEITHER = "is neither a field nor a sentence"
 _TAG = re.compile(r"<(?:table|th|figure)\b[^>]*>")
-_GIVEN = re.compile(r'data-(rows|points|key|field|of|sentence|reason|chart)="([^"{]+)"')
+_GIVEN = re.compile(r'data-(rows|points|key|field|of|sentence|reason|mark|hint|chart)="([^"{]+)"')
 
 
 def fields_of(source: str) -> set[str]:
@@ -60,16 +60,25 @@ def name_problems(
             yield f'{access.lineno}: "{access.attr}" {NEITHER}'
     for tag in _TAG.finditer(source):
         given = dict(_GIVEN.findall(tag[0]))
-        if "sentence" in given or "field" in given:
+        if "sentence" in given or "field" in given or _has_written_rows(source, tag.end()):
             given.pop("key", None)
         for attribute, path in given.items():
-            known_by_attribute = {"sentence": macros, "reason": macros, "chart": set(CHARTS)}
-            known = known_by_attribute.get(attribute, fields)
+            known = fields
+            if attribute in ("sentence", "reason", "mark", "hint"):
+                known = macros
+            elif attribute == "chart":
+                known = set(CHARTS)
             for name in path.split("."):
                 if name not in known and not name.isdigit():
                     line = source.count("\n", 0, tag.start()) + 1
                     kinds = "is no chart" if attribute == "chart" else NEITHER
                     yield f'{line}: data-{attribute}: "{name}" {kinds}'
+
+
+def _has_written_rows(source: str, end: int) -> bool:
+    """Return whether the table around this index has its rows in the template."""
+    begin = source.rfind("<table", 0, end)
+    return begin >= 0 and "data-rows" not in source[begin:].partition(">")[0]
 
 
 def unused_macros(macros: set[str], sources: str) -> set[str]:

@@ -38,7 +38,9 @@ def test_templates_use_what_exists_and_every_sentence_is_printed(folder) -> None
         for problem in name_problems(PLAIN, source, fields, macros)
     ]
     idle = unused_macros(macros, "\n".join([*templates.values(), MODULES]))
-    idle -= set(re.findall(r'data-(?:sentence|reason)="(\w+)"', "".join(templates.values())))
+    idle -= set(
+        re.findall(r'data-(?:sentence|reason|mark|hint)="(\w+)"', "".join(templates.values()))
+    )
     problems += [f"{folder.name}/words.j2: the sentence {name} is printed nowhere" for name in idle]
     assert not problems, "\n" + "\n".join(problems)
 
@@ -66,8 +68,14 @@ SOURCE = (
         ('<th data-key="x" data-field="runs.0.named">', ""),
         ('<th data-key="{{ a.runs }}">', ""),
         ('\n<th data-key="x">', '2: data-key: "x" is neither'),
+        ('<table id="t"><th data-key="x"></th><tr><td>{{ a.runs }}</td></tr></table>', ""),
+        ('<table id="t"></table>\n<table data-rows="runs"><th data-key="x">', '2: data-key: "x"'),
         ('<table data-rows="runs.rows">', '1: data-rows: "rows" is neither'),
         ('<th data-key="x" data-sentence="runs">', '1: data-sentence: "runs" is neither'),
+        (
+            '<th data-key="runs" data-mark="said" data-hint="mine">',
+            '1: data-hint: "mine" is neither',
+        ),
         ('<th data-key="x" data-sentence="said" data-of="run">', '1: data-of: "run" is neither'),
         ('<figure data-chart="runs" data-points="named">', ""),
         ('<figure data-chart="run" data-points="runs">', '1: data-chart: "run" is no chart'),

@@ -20,6 +20,8 @@ ALL_RUNS = "all runs"
 """Name of the only group of a study without factors, such as that of `exec`."""
 ROWS_MAX = 6
 PANELS_PER_ROW = 3
+BOX_RUNS_MIN = 5
+"""Minimum number of runs for a box. Fewer runs give unreliable quartiles and are drawn as dots."""
 
 
 @dataclass(frozen=True)

@@ -506,6 +506,14 @@ def _grouped(evidence: Evidence, frame: pl.DataFrame) -> dict[tuple[str, ...], p
     }
 
 
+def kept_by(frame: pl.DataFrame, where: Mapping[str, Sequence[Any]]) -> pl.DataFrame:
+    """Return the rows of `frame` that have one of the levels of each factor in `where`."""
+    mask = np.ones(frame.height, bool)
+    for name, allowed in where.items():
+        mask &= sum((rows_at(frame, {name: level}) for level in allowed), np.zeros_like(mask))
+    return frame.filter(pl.Series(mask))
+
+
 def held_levels(evidence: Evidence) -> dict[str, Any]:
     """Return the fixed levels that apply to every run, in the study's order.
 

@@ -12,6 +12,7 @@ them on the page. The page is written in a few elements of HTML:
     <p class="TONE" data-key="…" data-value="…">    a paragraph, with what tests assert
     <table id="ID" data-rows="FIELD">               a table with a row per member of a field
       <caption>, <th …>, <tfoot>                    its title, its columns and its note
+    <table id="ID">            a table whose rows of text, <tr> with <td>, are in the template
     <figure id="ID" data-chart="NAME" data-points="FIELD" data-x="TITLE" data-y="TITLE">
       <caption>, <figcaption>                       its title and its caption
     <details>                  a fold; <summary> is its title
@@ -23,14 +24,17 @@ without it is 0, or that of the topic if the part joins another section.
     <th data-key="KEY" data-field="FIELD" class="KIND" data-unit="UNIT" …>   a column
     <th data-key="KEY" data-sentence="MACRO" data-field="FIELD">             a column of sentences
     <th data-key="KEY" data-reason="MACRO">                  a column of numbers or reasons for none
+    <th data-key="KEY" data-sentence="MACRO" data-mark="MACRO" data-hint="MACRO">   marked numbers
     <th data-factors>                                                a column per varied factor
     <th data-factors="NAME" data-field="FIELD">                      the column of one varied factor
 
 A cell is the row's FIELD, which is KEY without `data-field`, or the sentence MACRO about the row.
 With both, the sentence replaces a FIELD that is None; with `data-reason`, it is the reason for a
 missing number. With `data-of="FIELD"`, the sentence is about this field of the row, and a cell
-without it is empty. The cells of varied factors are the row's `treatment`. With `data-factor`, the
-page can filter the rows by the levels in the column; with `data-whole`, the page truncates no cell.
+without it is empty. With `data-mark`, the FIELD is an object with a `value` and a `verdict`, and
+the sentences are about it: its number, its mark and its tooltip; without a verdict, the cell is the
+value. The cells of varied factors are the row's `treatment`. With `data-factor`, the page can
+filter the rows by the levels in the column; with `data-whole`, the page truncates no cell.
 <table data-columns="with-values"> omits columns without a value. A chart is one of
 `figures/charts_by_name.py`, and its FIELD is a `Chart`.
 
@@ -53,11 +57,12 @@ from markupsafe import Markup
 
 from wattwire.model import words
 from wattwire.report.figures.charts_by_name import CHARTS
-from wattwire.report.parts import Column, Figure, Fold, Section, Table, Text, with_values
+from wattwire.report.parts import Column, Figure, Fold, Marked, Section, Table, Text, with_values
 from wattwire.stats import Interval, NotComputable
 
 PARTS = frozenset({"p", "table", "figure", "details"})
-ELEMENTS = PARTS | {"header", "h2", "caption", "th", "tfoot", "figcaption", "summary"}
+CELLS = frozenset({"th", "tr", "td"})
+ELEMENTS = PARTS | CELLS | {"header", "h2", "caption", "tfoot", "figcaption", "summary"}
 TERMINAL, TITLE = "terminal", "title"
 """Classes of lines at the top of the page: those that the terminal prints, too, and the title's."""
 _SPACE = re.compile(r"[ \t\r\n]+")
@@ -140,6 +145,7 @@ def listed(
 FILTERS: dict[str, Callable[..., str]] = {
     "number": words.number,
     "count": words.count,
+    "duration": words.duration,
     "percent": words.percent,
     "plural": words.plural,
     "confidence": words.confidence,
@@ -330,11 +336,19 @@ class _Builder:
         columns: list[Column] = []
         for heading in headings:
             columns += self._factors(heading) if _is_factors(heading) else [_column(heading)]
-        rows = [self._row(headings, row) for row in _field(self.result, element.given["data-rows"])]
+        rows = self._rows(element, headings)
         if element.given.get("data-columns") == "with-values":
             columns = with_values(columns, rows)
         title, note = next(element.texts("caption")), next(element.texts("tfoot"), "")
         return Table(element.given["id"], title, columns, rows, note)
+
+    def _rows(self, table: _Element, headings: Sequence[_Element]) -> list[dict[str, Any]]:
+        if "data-rows" in table.given:
+            field_rows = _field(self.result, table.given["data-rows"])
+            return [self._row(headings, row) for row in field_rows]
+        keys = [heading.given["data-key"] for heading in headings]
+        written = (row for row in table.inner if row.tag == "tr")
+        return [dict(zip(keys, row.texts("td"), strict=True)) for row in written]
 
     def _figure(self, element: _Element) -> Figure:
         given = element.given
@@ -361,6 +375,8 @@ class _Builder:
         return cells
 
     def _cell(self, given: dict[str, str], row: Any) -> Any:
+        if "data-mark" in given:
+            return self._marked(given, _field(row, given.get("data-field", given["data-key"])))
         is_field = "data-field" in given or "data-sentence" not in given
         value = _field(row, given.get("data-field", given["data-key"])) if is_field else None
         if value is None and "data-reason" in given:
@@ -370,6 +386,16 @@ class _Builder:
             sentence = getattr(Sentences(self.topic), given["data-sentence"])
             return None if about is None else sentence(about)
         return value
+
+    def _marked(self, given: dict[str, str], number: Any) -> Any:
+        if number is None or not number.verdict:
+            return None if number is None else number.value
+        sentences = Sentences(self.topic)
+        text, mark, hint = (
+            getattr(sentences, given[f"data-{name}"])(number)
+            for name in ("sentence", "mark", "hint")
+        )
+        return Marked(number.value, text, mark, number.verdict, hint)
 
 
 def _is_factors(heading: _Element) -> bool:

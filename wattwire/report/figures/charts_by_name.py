@@ -9,8 +9,17 @@ from wattwire.report.figures.calls import calls_chart
 from wattwire.report.figures.curves import ecdf_chart
 from wattwire.report.figures.effects import ratios_chart
 from wattwire.report.figures.relations import scatter_chart
-from wattwire.report.figures.runs import runs_chart
+from wattwire.report.figures.runs import Rows, box_chart, runs_chart
 from wattwire.report.figures.style import Spec
+
+
+def _boxes(chart: Chart, across: str, up: str, scale: str = "linear") -> Spec:
+    groups = (chart.colours, chart.colour_title, chart.panels, chart.per_row)
+    return box_chart(chart.points, *groups, across, scale, Rows.of_treatments(chart.rows))
+
+
+def _boxes_log(chart: Chart, across: str, up: str) -> Spec:
+    return _boxes(chart, across, up, "log")
 
 
 def _calls(chart: Chart, across: str, up: str) -> Spec:
@@ -38,6 +47,8 @@ def _scatter(chart: Chart, across: str, up: str) -> Spec:
 
 
 CHARTS: Mapping[str, Callable[[Chart, str, str], Spec]] = {
+    "boxes": _boxes,
+    "boxes-log": _boxes_log,
     "calls": _calls,
     "ecdf": _ecdf,
     "ratios": _ratios,

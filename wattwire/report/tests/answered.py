@@ -6,6 +6,7 @@ from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.document import Document, document
 from wattwire.analysis.topics.answers.numbers import AnsweredStudy, answered
+from wattwire.analysis.topics.flows.numbers import flows
 from wattwire.analysis.topics.interactions.numbers import interactions
 from wattwire.analysis.topics.ranking.numbers import ranking
 from wattwire.analysis.topics.unanswered.numbers import unanswered
@@ -46,6 +47,7 @@ def _results(evidence: Evidence, answers: Answers) -> Document:
         "interactions": changes,
         "ranking": ranked,
         "answers": answered(evidence, answers, changes, ranked),
+        "flows": flows(evidence, answers, changes, ranked),
         "unanswered": unanswered(evidence, answers),
     }
     return Document(results, {})

@@ -40,8 +40,8 @@ from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.responses import CPU, Response
 from wattwire.analysis.topics.limits.numbers import Limits
-from wattwire.cli import comparison_table
 from wattwire.analysis.topics.unanswered.numbers import unanswered
+from wattwire.cli import comparison_table
 from wattwire.cli.verbs.compare import exit_code
 from wattwire.model import words
 from wattwire.model.errors import EXIT_CANNOT_TELL, EXIT_NOTHING_USABLE, UsageError

@@ -43,8 +43,8 @@ SHAPES = {
     "saturated": Shape(patterns=("topic",), study=LIMITS),
 }
 NEEDING = {
-    "answers", "audit", "design", "explore", "findings", "flows", "paper_path", "processes",
-    "published", "replication", "requested_tables", "threats", "variants",
+    "answers", "audit", "explore", "findings", "processes", "published", "requested_tables",
+    "threats", "variants",
 }  # fmt: skip
 """Sections that read the campaign. Each becomes a topic; no other section may read it."""
 

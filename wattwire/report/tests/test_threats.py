@@ -12,8 +12,8 @@ import pytest
 
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
+from wattwire.analysis.topics.design.numbers import design
 from wattwire.model.deployment import Request
-from wattwire.report.sections import design
 from wattwire.report.tests.phrase_search import only, phrases_in
 from wattwire.report.tests.planted import planted
 from wattwire.report.tests.synthetic import Shape, write_campaign
@@ -98,9 +98,7 @@ def test_levels_that_a_variant_changes_and_rates_of_closed_loops_are_not_held(
     sentences = threats(evidence, answer_all(evidence))
     held = [phrase.values["factor"] for phrase in phrases_in(sentences, "threats.held_factor")]
     assert held == ["middleware", "pattern", "payload"]
-    (table,) = [p for p in design.section(evidence).parts if getattr(p, "id", "") == "what-was-run"]
-    facts = {row["what"]: row["value"] for row in table.rows}
-    assert facts["in all runs"] == "loopback, pingpong, 64 B"
+    assert design(evidence).shared == ("loopback", "pingpong", "64 B")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from wattwire.analysis.charts import Chart
 from wattwire.report import topic_page
-from wattwire.report.parts import Column, Figure, Fold, Text
+from wattwire.report.parts import Column, Figure, Fold, Table, Text
 
 
 @dataclass(frozen=True)
@@ -130,6 +130,34 @@ def test_a_fold_has_a_table_with_a_column_per_varied_factor_and_cells_of_named_f
     assert [column.key for column in table.columns] == ["first", "second", "label"]
     assert (table.columns[2].digits, table.columns[2].group) == (4, "both")
     assert table.rows == [{"first": "x", "second": "1", "label": "a"}]
+
+
+def test_a_table_of_text_has_its_rows_in_the_template(monkeypatch):
+    page = page_of(
+        monkeypatch,
+        """<table id="t"><caption>Facts</caption><th data-key="what"></th><th data-key="value"></th>
+          {% for row in a_topic.rows %}
+          <tr><td>runs of {{ row.name }}</td><td>{{ row.runs }}
+            , all</td></tr>
+          {% endfor %}
+        </table>""",
+        (Row("a", 2), Row("b & c", 1)),
+    )
+    ((_, table),) = page.parts
+    assert isinstance(table, Table) and not table.headed
+    assert table.rows == [
+        {"what": "runs of a", "value": "2, all"},
+        {"what": "runs of b & c", "value": "1, all"},
+    ]
+
+
+def test_a_row_in_the_template_has_a_cell_per_column(monkeypatch):
+    with pytest.raises(ValueError, match="shorter"):
+        page_of(
+            monkeypatch,
+            """<table id="t"><caption>Facts</caption><th data-key="what"></th>
+              <th data-key="value"></th><tr><td>one</td></tr></table>""",
+        )
 
 
 def test_a_figure_draws_the_chart_of_a_field_with_its_titles(monkeypatch):

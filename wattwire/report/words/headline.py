@@ -7,18 +7,20 @@ from collections.abc import Iterator
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.document import Document
 from wattwire.analysis.topics.answers.numbers import AnsweredStudy
-from wattwire.analysis.topics.interactions.numbers import Interactions
+from wattwire.analysis.topics.flows.numbers import Flows
 from wattwire.analysis.topics.loss.numbers import failed_calls, never_sent
 from wattwire.analysis.topics.ranking.numbers import RankedAlternatives
 from wattwire.analysis.topics.unanswered.numbers import Unanswered
 from wattwire.model import words
 from wattwire.report.topic_page import Sentences, topic_page
 from wattwire.report.words import comparing
-from wattwire.report.words.headlines import flow_headline, growth_clause, single_treatment
-from wattwire.report.words.phrases import Phrase, joined
+from wattwire.report.words.headlines import single_treatment
+from wattwire.report.words.phrases import Phrase, joined, sentences_of
 
 ANSWERS, LOSS, RANKING = Sentences("answers"), Sentences("loss"), Sentences("ranking")
-UNANSWERED = Sentences("unanswered")
+FLOWS, UNANSWERED = Sentences("flows"), Sentences("unanswered")
+CHARS_MAX = 400
+"""Longest headline of a study with flows, three lines of the page."""
 
 
 def page_headline(evidence: Evidence, document: Document) -> Phrase:
@@ -59,9 +61,10 @@ def headline(evidence: Evidence, document: Document) -> Phrase:
     first = joined(first_sentences(evidence, document))
     if evidence.study.flows:
         # What arrives of each flow precedes; the page has the notes below its title.
-        text = joined([edited, flow_headline.arrivals(evidence), first, failed])
+        arrived = map(FLOWS.arrived, document.result(Flows).arrivals)
+        text = joined([edited, *arrived, first, failed])
         winner = result.first.winner if result.first else None
-        return flow_headline.shortened(text, ANSWERS.winner(winner) if winner else "")
+        return shortened(text, ANSWERS.winner(winner) if winner else "")
     if result.ended:
         return joined([edited, first, failed])
     return joined(
@@ -102,19 +105,32 @@ def first_sentences(evidence: Evidence, document: Document) -> Iterator[str]:
     if study.headline.incomplete:
         yield ANSWERS.incomplete(study.headline.incomplete)
     if study.headline.has_results:
-        yield _before_answers(evidence, document)
+        yield from _before_answers(evidence, document)
     yield from topic_page("answers", study).sentences
 
 
-def _before_answers(evidence: Evidence, document: Document) -> str:
-    """Return what precedes the answers or replaces them; "" if nothing does."""
+def _before_answers(evidence: Evidence, document: Document) -> Iterator[str]:
+    """Yield what precedes the answers or replaces them."""
     study = document.result(AnsweredStudy)
-    ranked = document.result(RankedAlternatives)
+    flows, ranked = document.result(Flows), document.result(RankedAlternatives)
     if study.judges_variants:
-        return comparing.verdict(evidence)
-    if study.headline.without:
-        return single_treatment.sentence(evidence)
-    if evidence.study.flows:
-        growth = growth_clause.growth(study.contrasts, document.result(Interactions))
-        return flow_headline.sentence(evidence, ranked.choices, growth)
-    return RANKING.headline(ranked.headline) if ranked.headline else ""
+        yield comparing.verdict(evidence)
+    elif study.headline.without:
+        yield single_treatment.sentence(evidence)
+    elif flows.best:
+        yield FLOWS.best(flows.best)
+        yield FLOWS.growths(flows) if flows.growths else ""
+    elif ranked.headline and not evidence.study.flows:
+        yield RANKING.headline(ranked.headline)
+
+
+def shortened(text: Phrase, compared: str = "") -> Phrase:
+    """Return a headline of at most CHARS_MAX, or its first sentence if that is longer.
+
+    The sentence `compared`, a comparison of two levels in all responses, is left out first, then
+    the last sentences. The answers of the page have all of them.
+    """
+    kept = list(sentences_of(text))
+    while len(kept) > 1 and len(joined(kept)) > CHARS_MAX:
+        kept.remove(compared if compared in kept[1:] else kept[-1])
+    return joined(kept)

@@ -25,7 +25,6 @@ from wattwire.model.validity import VALIDITY
 from wattwire.model.words import edited_words
 from wattwire.report.topic_page import Sentences
 from wattwire.report.words import comparing
-from wattwire.report.words.design_part import requested_part
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 from wattwire.stats.blocked import GROUPED
 
@@ -197,6 +196,7 @@ PHRASES = Phrases(
 )
 
 STOPPING, SETTLING = Sentences("stopping"), Sentences("settling")
+DESIGN = Sentences("design")
 MACHINE_FACTS = ("cpu_name", "cpus", "memory_total", "operating_system", "kernel", "virtualisation")
 GIB = 1 << 30
 LEVELS_MAX = 8
@@ -324,8 +324,8 @@ def _design(evidence: Evidence) -> Iterator[str]:
         yield STOPPING.sentence(stopped)
     if evidence.controls_planned:
         yield PHRASES("controls")
-    if requested := requested_part(evidence):
-        yield PHRASES("part", part=requested)
+    if evidence.study.part:
+        yield PHRASES("part", part=DESIGN.part(evidence.study.part))
     skipped = len(evidence.skipped)
     if skipped:
         reasons = sorted({str(entry["skipped"]) for entry in evidence.skipped})

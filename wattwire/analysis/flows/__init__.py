@@ -1,1 +1,0 @@
-"""Numbers of the flows that a study runs at the same time."""
