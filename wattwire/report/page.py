@@ -89,7 +89,7 @@ def write_stored(stored: Path, folder: Path, printed: bool = False) -> tuple[Pat
     Raises UsageError if the folder exists, if the document cannot be read, and if the page has
     sections that only the campaign can print.
     """
-    if folder.exists():
+    if folder.exists() or folder.is_symlink():
         raise UsageError(f"{folder}: found an existing file or folder; name a new folder.")
     document = read_document(stored)
     needing = parts_needing_campaign(document.header)

@@ -2,7 +2,7 @@
 
 - analysis.json: the values of the document, and under `results` the other files with the SHA-256
   digest of each
-- results.json: the results of all topics, and the header of the page
+- results.json: the header of the page, and the result of each topic in a line
 - series/*.parquet: the long sequences of the results, such as the points of charts
 """
 
@@ -41,15 +41,16 @@ def write_document(document: Document, folder: Path) -> None:
     for path in (folder / SERIES).glob("*.parquet"):
         path.unlink()
     tables = _Tables(folder)
-    stored = {
-        "wattwire": __version__,
-        "header": encoded(document.header, Header),
-        "topics": {name: tables.text(name, result) for name, result in document.results.items()},
-    }
-    _write_json(folder / RESULTS, stored, None)
-    names = [RESULTS, *tables.names]
-    files = {name: _digest(folder / name) for name in names}
-    _write_json(folder / VALUES, {**document.values, FILES_KEY: files}, 1)
+    header = tables.text("header", document.header, Header)
+    topic_lines = ",\n".join(
+        f'"{name}": {tables.text(name, result, result_type(name))}'
+        for name, result in document.results.items()
+    )
+    text = f'"wattwire": "{__version__}",\n"header": {header},\n"topics": {{\n{topic_lines}\n}}'
+    (folder / RESULTS).write_text(f"{{{text}}}\n", "utf-8")
+    files = {name: _digest(folder / name) for name in (RESULTS, *tables.names)}
+    values = json.dumps({**document.values, FILES_KEY: files}, indent=1, allow_nan=False)
+    (folder / VALUES).write_text(f"{values}\n", "utf-8")
 
 
 def read_document(path: Path) -> Document:
@@ -83,14 +84,14 @@ def result_type(topic: str) -> Any:
 
 
 class _Tables:
-    """Writes each series of a topic's result to a file, and names the files."""
+    """Writes each series of a result to a file, and names the files."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.names: list[str] = []
 
-    def text(self, topic: str, result: Any) -> Any:
-        """Return a result as JSON values, whose series are files."""
+    def text(self, topic: str, result: Any, kind: Any) -> str:
+        """Return a result as JSON, whose series are files."""
         first = len(self.names)
 
         def stored(value: Any) -> Any:
@@ -101,13 +102,7 @@ class _Tables:
             self.names.append(name)
             return {REFERENCE: name}
 
-        values = encoded(result, result_type(topic))
-        return json.loads(json.dumps(values, default=stored, allow_nan=False))
-
-
-def _write_json(path: Path, values: Any, indent: int | None) -> None:
-    text = json.dumps(values, indent=indent, allow_nan=False)
-    path.write_text(f"{text}\n", "utf-8")
+        return json.dumps(encoded(result, kind), default=stored, allow_nan=False)
 
 
 def _digest(path: Path) -> str:

@@ -30,7 +30,7 @@ from wattwire.report.stored_document import read_document, result_type, write_do
 from wattwire.report.tests.stored_values import differences, made_up
 from wattwire.report.tests.synthetic import SLOW, Shape, saturate, write_campaign
 from wattwire.stats import Interval, Never, NotComputable, TooFew
-from wattwire.store import Campaign
+from wattwire.store import Campaign, open_campaign
 
 LIMITS = {"limit": [{"response": "latency_p99_us", "max": 500.0}]}
 SHAPES = {
@@ -58,7 +58,22 @@ def documents(tmp_path_factory) -> dict[str, Document]:
         if name == "saturated":
             saturate(folder, 3, SLOW)
         found[name] = computed(Campaign(folder)).document
+    found["imported"] = computed(imported(tmp_path_factory.mktemp("imported"))).document
     return found
+
+
+def imported(folder: Path) -> Any:
+    """Return a campaign of a table: two languages, in eight blocks."""
+    lines = [
+        f"{language},{block},{power_w + block % 3 / 10},{block % 2}"
+        for language, power_w in (("a", 5), ("b", 6))
+        for block in range(8)
+    ]
+    (folder / "t.csv").write_text("\n".join(["language,block,power_w,machine", *lines]))
+    columns = ["--response=power_w:W", "--factor=language", "--factor=machine", "--block=block"]
+    options = [*columns, "--campaign", str(folder / "c"), "--no-report"]
+    assert main(["import", "csv", str(folder / "t.csv"), *options]) == 0
+    return open_campaign(folder / "c")
 
 
 def through_json(value: Any, kind: Any) -> Any:
