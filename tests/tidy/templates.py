@@ -19,7 +19,9 @@ WORDS = "words"
 LOOP = frozenset({"first", "last", "index", "index0"})
 NEITHER = "is neither a field nor a sentence"
 _TAG = re.compile(r"<(?:table|th|figure)\b[^>]*>")
-_GIVEN = re.compile(r'data-(rows|points|key|field|of|sentence|reason|mark|hint|chart)="([^"{]+)"')
+_GIVEN = re.compile(
+    r'data-(rows|points|key|field|of|sentence|reason|mark|hint|labels|chart)="([^"{]+)"'
+)
 
 
 def fields_of(source: str) -> set[str]:

@@ -37,7 +37,8 @@ missing number. With `data-of="FIELD"`, the sentence is about this field of the 
 without it is empty. With `data-mark`, the FIELD is an object with a `value` and a `verdict`, and
 the sentences are about it: its number, its mark and its tooltip; without a verdict, the cell is the
 value. The cells of varied factors are the row's `treatment`. With `data-factor`, the page can
-filter the rows by the levels in the column; with `data-whole`, the page truncates no cell.
+filter the rows by the levels in the column; with `data-whole`, the page truncates no cell; with
+`data-labels="FIELD"`, it prints the texts to which this field of the result maps the cells.
 <table data-columns="with-values"> omits columns without a value. A chart is one of
 `figures/charts_by_name.py`, and its FIELD is a `Chart`.
 
@@ -154,6 +155,7 @@ FILTERS: dict[str, Callable[..., str]] = {
     "percent": words.percent,
     "plural": words.plural,
     "confidence": words.confidence,
+    "duration": words.duration,
     "quantity": quantity,
     "interval": interval,
     "estimate": estimate,
@@ -361,7 +363,7 @@ class _Builder:
         headings = [heading for heading in element.inner if heading.tag == "th"]
         columns: list[Column] = []
         for heading in headings:
-            columns += self._factors(heading) if _is_factors(heading) else [_column(heading)]
+            columns += self._factors(heading) if _is_factors(heading) else [self._column(heading)]
         rows = self._rows(element, headings)
         if element.given.get("data-columns") == "with-values":
             columns = with_values(columns, rows)
@@ -387,6 +389,21 @@ class _Builder:
         """Return the columns of all varied factors, or of the one that the heading names."""
         name = heading.given["data-factors"]
         return [factor for factor in self.factors if name in ("", factor.key)]
+
+    def _column(self, heading: _Element) -> Column:
+        given = heading.given
+        labels = _field(self.result, given["data-labels"]) if "data-labels" in given else {}
+        return Column(
+            given["data-key"],
+            heading.text,
+            given.get("class", "text"),
+            given.get("data-unit", ""),
+            int(given.get("data-digits", Column.digits)),
+            labels=labels,
+            group=given.get("data-group", ""),
+            factor=given.get("data-factor", ""),
+            is_whole="data-whole" in given,
+        )
 
     def _row(self, headings: Sequence[_Element], row: Any) -> dict[str, Any]:
         cells: dict[str, Any] = {}
@@ -426,20 +443,6 @@ class _Builder:
 
 def _is_factors(heading: _Element) -> bool:
     return "data-factors" in heading.given
-
-
-def _column(heading: _Element) -> Column:
-    given = heading.given
-    return Column(
-        given["data-key"],
-        heading.text,
-        given.get("class", "text"),
-        given.get("data-unit", ""),
-        int(given.get("data-digits", Column.digits)),
-        group=given.get("data-group", ""),
-        factor=given.get("data-factor", ""),
-        is_whole="data-whole" in given,
-    )
 
 
 def _field(value: Any, path: str) -> Any:

@@ -10,11 +10,13 @@ from typing import Any
 
 from wattwire.analysis.dataset import Evidence, same_level
 from wattwire.model.paths import is_plain_name
-from wattwire.report.words.phrases import Phrases
-
-PHRASES = Phrases("published_values", {"source": "Table {table}"})
 
 TABLE, ROLE, SOURCE = "table", "node_role", "source"
+
+
+def table_title(table: str) -> str:
+    """Return the title of a published table without a source."""
+    return f"Table {table}"
 
 
 def published_file(evidence: Evidence) -> Path | None:
@@ -37,7 +39,7 @@ class Printed:
         """Return the display name of a published table: its source, if all its rows have one."""
         names = {row.get(SOURCE) for row in self.rows if row.get(TABLE) == table}
         only = names.pop() if len(names) == 1 else None
-        return only or PHRASES("source", table=table)
+        return only or table_title(table)
 
     def of(self, table: str, levels: Mapping[str, Any], role: str = "") -> list[Mapping[str, str]]:
         """Return the rows of a table with these levels, of a role or of all roles."""
