@@ -1,14 +1,12 @@
 """Build charts as Vega-Lite specs. The page draws them, and `print/` writes SVG and PDF files."""
 
-from wattwire.analysis.charts import rounded
+from wattwire.analysis.charts import BOX_RUNS_MIN, rounded
 from wattwire.report.figures.curves import ecdf_chart, sizes_chart
 from wattwire.report.figures.effects import interaction_chart, ratios_chart
 from wattwire.report.figures.letters import drawable
 from wattwire.report.figures.relations import heat_chart, scatter_chart
 from wattwire.report.figures.runs import (
-    BOX_RUNS_MIN,
     TREATMENT_ROWS,
-    VIOLIN_RUNS_MIN,
     Rows,
     box_chart,
     order_chart,
@@ -23,7 +21,6 @@ __all__ = [
     "PALETTE",
     "POINTS",
     "TREATMENT_ROWS",
-    "VIOLIN_RUNS_MIN",
     "Rows",
     "box_chart",
     "drawable",
