@@ -41,8 +41,7 @@ SHARED_NAMES = frozenset(
 )
 """Names that tools require, and names of the files of a topic, which its folder distinguishes."""
 MOVING = {
-    "best_alternative.py": 3, "carry_over.py": 3, "claims.py": 3, "processes.py": 3,
-    "syscalls.py": 3,
+    "best_alternative.py": 3, "claims.py": 3, "processes.py": 3, "syscalls.py": 3,
 }  # fmt: skip
 """Files that move into the folders of their topics (decision 0027), by their present number."""
 

@@ -49,9 +49,11 @@ class PageData:
         }
 
     def joining(self, section: str) -> list[Placed]:
-        """Return the parts of the topics that join a section, by place."""
-        joining = (page for name, page in self.topics.items() if topics()[name].section == section)
-        parts = [part for page in joining for part in page.parts]
+        """Return the parts of the topics that join a section or a text of a bundle, by place."""
+        parts: list[Placed] = []
+        for name, page in self.topics.items():
+            parts += page.parts if topics()[name].section == section else ()
+            parts += [part for at, part in page.elsewhere if at == section]
         return sorted(parts, key=itemgetter(0))
 
 

@@ -19,9 +19,12 @@ them on the page. The page is written in a few elements of HTML:
       <figure data-chart="NAME">                    a kind of chart (`html/explorer.py`) to select
     <details>                  a fold; <summary> is its title
 
-Without <h2>, the parts join the section that the topic names. All parts of a section are sorted by
-`data-place`, numbers with dots such as 30.2.10, which is between 30.2 and 30.3. The place of a part
-without it is 0, or that of the topic if the part joins another section.
+Without <h2>, the parts join the section that the topic names. A part with data-section="ID" joins
+that section instead, or that text of a bundle. All parts of a section are sorted by `data-place`,
+numbers with dots such as 30.2.10, which is between 30.2 and 30.3. The place of a part without it is
+0, or that of the topic if the part joins another section. Neighbouring paragraphs with the same
+data-paragraph="NAME" become one on the page. The first of them is its title, and is not printed
+alone.
 
     <th data-key="KEY" data-field="FIELD" class="KIND" data-unit="UNIT" …>   a column
     <th data-key="KEY" data-sentence="MACRO" data-field="FIELD">             a column of sentences
@@ -45,8 +48,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
+from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
@@ -146,6 +150,7 @@ FILTERS: dict[str, Callable[..., str]] = {
     "number": words.number,
     "count": words.count,
     "duration": words.duration,
+    "edited": words.edited_words,
     "percent": words.percent,
     "plural": words.plural,
     "confidence": words.confidence,
@@ -204,6 +209,7 @@ class TopicPage:
 
     The terminal prints `terminal_lines` as well. `sentences` are those of the page's title. `id`
     and `title` are those of the topic's own section. The title is "" if the topic has none.
+    `elsewhere` has the parts that name a section, with its id.
     """
 
     id: str
@@ -214,6 +220,7 @@ class TopicPage:
     sentences: tuple[str, ...] = ()
     has_no_data: bool = False
     is_alone: bool = False
+    elsewhere: tuple[tuple[str, Placed], ...] = ()
 
     @property
     def texts(self) -> list[str]:
@@ -225,7 +232,19 @@ class TopicPage:
         if not self.title:
             return None
         parts = sorted([*self.parts, *(() if self.is_alone else joining)], key=itemgetter(0))
-        return Section(self.id, self.title, [part for _, part in parts], self.has_no_data)
+        merged = list(_paragraphs(part for _, part in parts))
+        return Section(self.id, self.title, merged, self.has_no_data)
+
+
+def _paragraphs(parts: Iterable[Part]) -> Iterator[Part]:
+    """Yield the parts with neighbouring texts of the same paragraph as one, without lone titles."""
+    for name, group in groupby(parts, lambda part: getattr(part, "paragraph", "")):
+        if not name:
+            yield from group
+            continue
+        texts = [part for part in group if isinstance(part, Text)]
+        if len(texts) > 1:
+            yield replace(texts[0], words=" ".join(text.words for text in texts), paragraph="")
 
 
 def topic_page(
@@ -243,15 +262,21 @@ def topic_page(
     title = titles[0] if titles else _Element("h2", {})
     lines = [element for element in elements if element.tag == "header"]
     build = _Builder(topic, result, factors)
+    placed = [
+        (part.given.get("data-section", ""), (part.place(place), build.part(part)))
+        for part in elements
+        if part.is_part
+    ]
     return TopicPage(
         title.given.get("id", topic.replace("_", "-")),
         title.text,
-        tuple((part.place(place), build.part(part)) for part in elements if part.is_part),
+        tuple(part for section, part in placed if not section),
         tuple((line.place(), line.text) for line in lines if line.style == ""),
         tuple((line.place(), line.text) for line in lines if line.style == TERMINAL),
         tuple(line.text for line in lines if line.style == TITLE),
         title.given.get("class") == "empty",
         "data-alone" in title.given,
+        tuple((section, part) for section, part in placed if section),
     )
 
 
@@ -323,7 +348,8 @@ class _Builder:
         given = element.given
         if element.tag == "p":
             key, value = given.get("data-key", ""), given.get("data-value", "")
-            return Text(element.text, given.get("class", ""), key, value)
+            paragraph = given.get("data-paragraph", "")
+            return Text(element.text, given.get("class", ""), key, value, paragraph)
         if element.tag == "table":
             return self._table(element)
         if element.tag == "figure":

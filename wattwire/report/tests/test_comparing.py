@@ -40,8 +40,9 @@ from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.responses import CPU, Response
 from wattwire.analysis.topics.limits.numbers import Limits
-from wattwire.cli import comparison_table
+from wattwire.analysis.topics.methods.numbers import methods
 from wattwire.analysis.topics.unanswered.numbers import unanswered
+from wattwire.cli import comparison_table
 from wattwire.cli.verbs.compare import exit_code
 from wattwire.model import words
 from wattwire.model.errors import EXIT_CANNOT_TELL, EXIT_NOTHING_USABLE, UsageError
@@ -60,7 +61,6 @@ from wattwire.report.tests.synthetic import (
 )
 from wattwire.report.words.comparing import detectable, first_line, result_of, verdict, why
 from wattwire.report.words.comparing_notes import notes
-from wattwire.report.words.methods import methods
 from wattwire.store import Campaign
 from wattwire.store.campaign import WARM_UP
 
@@ -244,8 +244,7 @@ def test_a_warm_up_in_calls_that_only_open_loops_have_is_none(tmp_path):
     rewritten(head, "study.json", stated)
     assert gather(head).warmup_calls == 0
     assert verdicts(two(base, head))
-    told = " ".join(methods(gather(head), answer_all(gather(head))))
-    assert "no warm-up was discarded" in told and "500 calls" not in told
+    assert methods(gather(head), answer_all(gather(head))).conduct.warmup_calls == 0
 
 
 def test_the_common_part_is_compared_and_the_rest_is_named(tmp_path):
@@ -492,8 +491,9 @@ def test_the_page_has_the_verdicts_of_variants_and_no_such_part_without_them(tmp
     assert part.parts[1].words == "All runs completed (10 runs)."
     assert [(row["response"], row["verdict"]) for row in part.parts[2].rows] == [(CPU.title, WORSE)]
     evidence = gather(of_variants(tmp_path / "f"))
-    words = " ".join(methods(evidence, answer_all(evidence)))
-    assert "beyond a margin of 5 % (t interval at 95 %)" in words
+    variants = methods(evidence, answer_all(evidence)).variants
+    assert variants is not None and not variants.are_joint
+    assert (variants.margin, variants.level) == (0.05, pytest.approx(0.95))
     assert section.section(gather(made(tmp_path / "d", 1))) is None
     none = of_variants(tmp_path / "e", skip={"language": FAST})
     told = section.section(gather(none))

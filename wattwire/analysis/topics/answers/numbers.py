@@ -128,7 +128,7 @@ def answered(
         few_degrees(evidence, answers),
         tuple(dict.fromkeys(_substitutes(evidence, answers))),
         tuple(_averaged(evidence)),
-        gaps_of(evidence, answers) if answers.items else Gaps(),
+        gaps_of(evidence, answers) if evidence.usable.height else Gaps(),
         tuple(
             answered_question(evidence, answers, question, number)
             for number, question in enumerate(evidence.study.questions, 1)

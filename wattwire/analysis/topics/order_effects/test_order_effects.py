@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +10,11 @@ import polars as pl
 import pytest
 
 from wattwire import stats
-from wattwire.analysis.carry_over import drifts
 from wattwire.analysis.dataset import gather
-from wattwire.report.tests.phrase_search import phrases_in
+from wattwire.analysis.topics.order_effects.numbers import OrderEffects, order_effects
 from wattwire.report.tests.synthetic import Shape, put_row, row_of, write_campaign
-from wattwire.report.words import carry_over
+from wattwire.report.topic_page import topic_page
+from wattwire.stats import Interval, NotComputable
 from wattwire.store import Campaign
 
 RUNS, TREATMENTS = 24, 4
@@ -37,11 +38,24 @@ def drifting(folder: Path, column: str, per_run: float):
 @pytest.mark.parametrize("column", RESPONSES[:2])
 def test_a_drift_of_1_percent_per_run_is_named_for_every_response(tmp_path: Path, column: str):
     evidence = drifting(tmp_path / "c", column, 1.01)
-    (drift,) = [item for item in drifts(evidence) if item.is_detected]
+    result = order_effects(evidence)
+    (drift,) = result.drifts
     assert drift.response.column == column
     assert drift.change.estimate == pytest.approx(1.01**19, rel=0.1)
-    named = phrases_in(carry_over.warnings(evidence), "carry_over.drift")
-    assert [phrase.values["response"] for phrase in named] == [drift.response.title]
+    repeated = [part for _, (_, part) in topic_page("order_effects", result).elsewhere]
+    assert ("order_effects.drift", column) in [(part.key, part.value) for part in repeated]
+
+
+@pytest.mark.parametrize(("low", "keys"), [(0.9, []), (1.1, ["order_effects.position"])])
+def test_only_effects_that_change_the_response_are_repeated_among_the_threats(low, keys):
+    result = OrderEffects(
+        (), "CPU", "language", Interval(1.2, low, 1.3, 0.95, 9, "t"), NotComputable("-")
+    )
+    page = topic_page("order_effects", result)
+    assert [part.key for _, (_, part) in page.elsewhere] == keys
+    assert page.parts == (), "without a chart of the order, the page has no sentence on it"
+    ((_, text),) = topic_page("order_effects", replace(result, has_attempts=True)).parts
+    assert text.key == "order_effects.drifts"
 
 
 def test_campaigns_without_drift_raise_at_most_5_percent_false_alarms() -> None:

@@ -13,44 +13,12 @@ from wattwire.analysis.answering.block_models import fit_of
 from wattwire.analysis.answering.confidence import interval_confidence
 from wattwire.analysis.dataset import Evidence, all_levels, levels_of
 from wattwire.analysis.responses import CPU, LATENCY_P50, Response, measured, question_responses
+from wattwire.model import words
 from wattwire.model.derived import FloatArray, column
 from wattwire.stats import Effect, Interval, NotComputable, TooFew
 
 POSITIONS = 10
 ALARM = 0.05
-
-
-@dataclass(frozen=True)
-class CarryOver:
-    """Carry-over effects on one response; `previous` is None if `position` cannot be estimated."""
-
-    response: Response
-    position: Interval | TooFew | NotComputable
-    """Factor by which the response changes POSITIONS positions later in a block."""
-    previous: Effect | TooFew | NotComputable | None
-    """Effect of the primary factor's level in the previous run."""
-
-    @property
-    def position_matters(self) -> bool:
-        """Whether the interval of the position's effect excludes 1."""
-        return isinstance(self.position, Interval) and self.position.excludes(1.0)
-
-    @property
-    def previous_matters(self) -> bool:
-        """Whether the effect of the previous run is significant at the level ALARM."""
-        return isinstance(self.previous, Effect) and self.previous.p < ALARM
-
-
-def carry_over(evidence: Evidence) -> CarryOver:
-    """Return the carry-over effects on CPU time, or on latency if CPU time was not measured."""
-    response = CPU if measured(evidence.usable, CPU) else LATENCY_P50
-    positions = column(evidence.usable, "position")
-    fit = fit_of(evidence, evidence.usable, response, positions)
-    confidence = interval_confidence(evidence)
-    slope = stats.slope(fit, float(POSITIONS), confidence) if isinstance(fit, stats.Fit) else fit
-    if not isinstance(slope, Interval):
-        return CarryOver(response, slope, None)
-    return CarryOver(response, slope, _predecessor(evidence, response))
 
 
 @dataclass(frozen=True)
@@ -64,6 +32,58 @@ class Drift:
     def is_detected(self) -> bool:
         """Whether the interval of the factor excludes 1."""
         return isinstance(self.change, Interval) and self.change.excludes(1.0)
+
+
+@dataclass(frozen=True)
+class OrderEffects:
+    """The drifts that were detected, and carry-over effects on one response.
+
+    `position` is the factor by which the response changes POSITIONS positions later in a block.
+    `previous` is the effect of the primary factor's level in the previous run; it is None if
+    `position` cannot be estimated. Both are None for imported runs, whose order is unknown.
+    `has_attempts` is false if no attempt measured the response, so that no chart shows the order.
+    """
+
+    drifts: tuple[Drift, ...] = ()
+    response_title: str = ""
+    factor_title: str = ""
+    position: Interval | TooFew | NotComputable | None = None
+    previous: Effect | TooFew | NotComputable | None = None
+    has_attempts: bool = False
+
+    @property
+    def position_matters(self) -> bool:
+        """Whether the interval of the position's effect excludes 1."""
+        return isinstance(self.position, Interval) and self.position.excludes(1.0)
+
+    @property
+    def previous_p(self) -> float | None:
+        """The p value of the effect of the previous run; None if it was not estimated."""
+        return self.previous.p if isinstance(self.previous, Effect) else None
+
+    @property
+    def previous_matters(self) -> bool:
+        """Whether the effect of the previous run is significant at the level ALARM."""
+        return self.previous_p is not None and self.previous_p < ALARM
+
+
+def order_effects(evidence: Evidence) -> OrderEffects:
+    """Return the drifts, and the carry-over effects on CPU time, or on latency without CPU time."""
+    if evidence.imported:
+        return OrderEffects()
+    response = CPU if measured(evidence.usable, CPU) else LATENCY_P50
+    positions = column(evidence.usable, "position")
+    fit = fit_of(evidence, evidence.usable, response, positions)
+    confidence = interval_confidence(evidence)
+    slope = stats.slope(fit, float(POSITIONS), confidence) if isinstance(fit, stats.Fit) else fit
+    return OrderEffects(
+        tuple(drift for drift in drifts(evidence) if drift.is_detected),
+        response.title,
+        words.factor_title(evidence.primary),
+        slope,
+        _predecessor(evidence, response) if isinstance(slope, Interval) else None,
+        measured(evidence.attempts, response),
+    )
 
 
 def drifts(evidence: Evidence) -> list[Drift]:
