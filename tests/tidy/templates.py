@@ -18,9 +18,9 @@ WORDS = "words"
 """Name under which a page imports the macros of its `words.j2`."""
 LOOP = frozenset({"first", "last", "index", "index0"})
 NEITHER = "is neither a field nor a sentence"
-_TAG = re.compile(r"<(?:table|th|figure)\b[^>]*>")
+_TAG = re.compile(r"<(?:table|th|figure|form)\b[^>]*>")
 _GIVEN = re.compile(
-    r'data-(rows|points|key|field|of|sentence|reason|mark|hint|labels|chart)="([^"{]+)"'
+    r'data-(rows|runs|points|key|field|of|sentence|reason|mark|hint|labels|chart)="([^"{]+)"'
 )
 
 

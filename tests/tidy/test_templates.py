@@ -77,6 +77,8 @@ SOURCE = (
             '1: data-hint: "mine" is neither',
         ),
         ('<th data-key="x" data-sentence="said" data-of="run">', '1: data-of: "run" is neither'),
+        ('<form data-runs="named">', ""),
+        ('<form data-runs="rows">', '1: data-runs: "rows" is neither'),
         ('<figure data-chart="runs" data-points="named">', ""),
         ('<figure data-chart="run" data-points="runs">', '1: data-chart: "run" is no chart'),
     ],

@@ -15,6 +15,8 @@ them on the page. The page is written in a few elements of HTML:
     <table id="ID">            a table whose rows of text, <tr> with <td>, are in the template
     <figure id="ID" data-chart="NAME" data-points="FIELD" data-x="TITLE" data-y="TITLE">
       <caption>, <figcaption>                       its title and its caption
+    <form data-runs="FIELD">   the interactive chart of a `RunTable`
+      <figure data-chart="NAME">                    a kind of chart (`html/explorer.py`) to select
     <details>                  a fold; <summary> is its title
 
 Without <h2>, the parts join the section that the topic names. A part with data-section="ID" joins
@@ -62,17 +64,18 @@ from markupsafe import Markup
 
 from wattwire.model import words
 from wattwire.report.figures.charts_by_name import CHARTS
+from wattwire.report.html.explorer import Explorer, Kind, explorer
 from wattwire.report.parts import Column, Figure, Fold, Marked, Section, Table, Text, with_values
 from wattwire.stats import Interval, NotComputable
 
-PARTS = frozenset({"p", "table", "figure", "details"})
+PARTS = frozenset({"p", "table", "figure", "form", "details"})
 CELLS = frozenset({"th", "tr", "td"})
 ELEMENTS = PARTS | CELLS | {"header", "h2", "caption", "tfoot", "figcaption", "summary"}
 TERMINAL, TITLE = "terminal", "title"
 """Classes of lines at the top of the page: those that the terminal prints, too, and the title's."""
 _SPACE = re.compile(r"[ \t\r\n]+")
 _BREAK_BEFORE_MARK = re.compile(r"[ \t]*[\r\n][ \t\r\n]*(?=[,;.:)])")
-Part = Text | Table | Figure | Fold
+Part = Text | Table | Figure | Explorer | Fold
 Place = tuple[int, ...]
 """The place 30.2 is (30, 2)."""
 Placed = tuple[Place, Part]
@@ -356,6 +359,8 @@ class _Builder:
             return self._table(element)
         if element.tag == "figure":
             return self._figure(element)
+        if element.tag == "form":
+            return explorer(_field(self.result, given["data-runs"]), _kinds(element))
         inner = [self.part(part) for part in element.inner if part.is_part]
         return Fold(next(element.texts("summary")), inner)
 
@@ -439,6 +444,13 @@ class _Builder:
             for name in ("sentence", "mark", "hint")
         )
         return Marked(number.value, text, mark, number.verdict, hint)
+
+
+def _kinds(form: _Element) -> list[Kind]:
+    return [
+        Kind(kind.given["data-chart"], next(kind.texts("caption")), next(kind.texts("figcaption")))
+        for kind in form.inner
+    ]
 
 
 def _is_factors(heading: _Element) -> bool:
