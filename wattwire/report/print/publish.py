@@ -13,8 +13,8 @@ from wattwire.analysis.document import document
 from wattwire.analysis.latency import all_series
 from wattwire.model.errors import UsageError
 from wattwire.report import findings
+from wattwire.report.headline import headline
 from wattwire.report.print.latex import escaped
-from wattwire.report.words.headline import headline
 from wattwire.report.words.methods import measured_on, methods
 from wattwire.report.words.threats import KINDS, TITLES, Threat, seen, threats
 
