@@ -141,6 +141,7 @@ def listed(
 FILTERS: dict[str, Callable[..., str]] = {
     "number": words.number,
     "count": words.count,
+    "duration": words.duration,
     "percent": words.percent,
     "plural": words.plural,
     "confidence": words.confidence,
