@@ -82,7 +82,7 @@ def printed_figures(executed: Executed) -> list[Figure]:
 
 def whole_figures(executed: Executed) -> list[Figure]:
     """Return the printed figures, and the costs of all processes together."""
-    ended = {repeat["ended_by"] for repeat in executed.repeats}
+    ended = {repeat.get("ended_by") for repeat in executed.repeats}
     is_whole = ended == {"itself"} and not executed.request.warms_up
     is_wall = is_whole and bool(executed.request.command)
     costs = (
