@@ -24,6 +24,7 @@ from wattwire.analysis.topics.processes.executed import (
     mean_of,
     tables_of,
 )
+from wattwire.analysis.topics.processes.messages import messages, repeats_without
 from wattwire.analysis.topics.processes.numbers import costs
 from wattwire.analysis.topics.processes.whole_command import whole_figures
 from wattwire.catalog import Catalog
@@ -68,9 +69,6 @@ MEASURED, ESTIMATED = "measured", "estimate"
 """Kinds of energy values in the table's last column. Without energy values, the table omits the
 column.
 """
-UNCOUNTED_SHARE = 0.01
-TOTALS_ENDED = 2.0
-"""Number of periods without a running total after which the load had probably ended."""
 NOT_MEASURED = (
     "Measured: CPU time, memory, threads and context switches of processes. Not measured: "
     "latency, loss and throughput of their messages. To measure these, compare cells with "
@@ -418,17 +416,12 @@ def _printed_sentences(executed: Executed) -> Iterator[str]:
         metric = find(name)
         unit = f" {metric.unit}" if metric and metric.unit else ""
         texts.append(f"{name} = {SENTENCES.mean(mean_of(values))}{unit}")
-        if blocks := _repeats_without(executed, name):
-            omissions.append(f"{name} was not printed in {blocks}, which its mean omits.")
+        if without := repeats_without(executed, name):
+            repeats = SENTENCES.without(without)
+            omissions.append(f"{name} was not printed in {repeats}, which its mean omits.")
     if texts:
         yield f"Printed by the command: {'; '.join(texts)}."
     yield from omissions
-
-
-def _repeats_without(executed: Executed, figure: str) -> str:
-    """Return the repeats without a figure, such as "repeat 2 of 3"; "" if all have it."""
-    blocks = sorted(row["block"] for row in executed.repeats if row.get(figure) is None)
-    return f"{SENTENCES.numbered(blocks)} of {len(executed.repeats)}" if blocks else ""
 
 
 def _good_ends(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -449,80 +442,10 @@ def _end_words(row: Mapping[str, Any]) -> str:
 
 
 def _message_sentences(executed: Executed, energy: str) -> Iterator[str]:
-    counts = executed.values("messages")
-    uncounted = _repeats_without(executed, "messages") if executed.request.count_from else ""
-    if uncounted and len(executed.repeats) > 1:
-        yield (
-            f"No messages were counted in {uncounted}, so the number of messages, their rate and "
-            "values per message are those of the other repeats."
-            if counts
-            else "No messages were counted in any repeat."
-        )
-    if not counts:
-        return
-    cost = SENTENCES.mean(mean_of(executed.values("cpu_us_per_message")))
-    text = (
-        f"Per message ({_whole_number(sum(counts) / len(counts))} messages): {cost} µs of CPU time"
-    )
-    joules = executed.energy_per_message()
-    if joules is not None:
-        text += f", {_cell(joules, 1000.0)} mJ"
-    elif energy == ESTIMATED:
-        low, high = (
-            executed.values(f"energy_estimate_{end}_j_per_message") for end in ("low", "high")
-        )
-        if low and high:
-            means = [1000.0 * sum(values) / len(values) for values in (low, high)]
-            text += f", {number(means[0])} … {number(means[1])} mJ (estimate)"
-    yield text + "."
-    yield _rate_sentence(executed, counts)
-
-
-def _rate_sentence(executed: Executed, counts: list[float]) -> str:
-    """Return the sentence on the message rate (messages per second).
-
-    The rate is computed from running totals if available, otherwise from counts and windows.
-    """
-    rates = executed.values("messages_per_s")
-    if not rates:
-        rows = executed.repeats
-        counted_s = sum(row["window_s"] for row in rows if row["messages"] is not None)
-        return f"Rate: {number(sum(counts) / counted_s)} messages per second."
-    spans_s = executed.values("messages_span_s")
-    rate = sum(r * s for r, s in zip(rates, spans_s, strict=True)) / sum(spans_s)
-    share = max(executed.values("messages_per_s_resolution_share"))
-    text = (
-        f"Rate: {number(rate)} messages per second (± {number(100 * share, 2)} %), between the "
-        f"first and the last running total, {number(sum(spans_s) / len(spans_s))} s apart. "
-        "wattwire reads the output ten times per second."
-    )
-    counted = sum(counts) / len(counts)
-    return " ".join([text, *_after_last_total(executed, rate, counted)])
-
-
-def _after_last_total(executed: Executed, rate: float, counted: float) -> Iterator[str]:
-    """Yield sentences on the time after the last running total, unless it hardly matters.
-
-    No output tells whether messages followed the last total. As another total did not come, they
-    are fewer than those between two totals, and none if the load had ended.
-    """
-    spans_s, gaps_s, totals = (
-        executed.values(name)
-        for name in ("messages_span_s", "messages_uncounted_s", "messages_totals")
-    )
-    gap_s = sum(gaps_s) / len(gaps_s)
-    periods_s = [span_s / (count - 1) for span_s, count in zip(spans_s, totals, strict=True)]
-    period_s = sum(periods_s) / len(periods_s)
-    uncounted = rate * min(gap_s, period_s)
-    if uncounted < UNCOUNTED_SHARE * counted:
-        return
-    if gap_s > TOTALS_ENDED * period_s:
-        yield (
-            f"No running total came in the last {number(gap_s)} s, after one every "
-            f"{number(period_s)} s, so the load had probably ended."
-        )
-    yield (
-        f"If messages followed the last total at this rate, they are not counted (up to "
-        f"{plural(round(uncounted), 'message')}), and values per message are up to "
-        f"{number(100 * uncounted / counted, 2)} % too high."
-    )
+    """Yield sentences on the costs of a message and on the rate of messages."""
+    result = messages(executed)
+    if result.uncounted:
+        yield SENTENCES.uncounted(result)
+    if result.rate:
+        yield SENTENCES.per_message(result, energy == ESTIMATED)
+        yield SENTENCES.rate(result.rate)
