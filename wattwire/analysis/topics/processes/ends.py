@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wattwire.analysis.topics.processes.executed import Executed
@@ -19,7 +19,7 @@ class Cause:
 
     kind: str
     code: int | None
-    repeats: Sequence[int]
+    repeats: tuple[int, ...]
     is_of_all: bool
 
 
@@ -30,7 +30,7 @@ class Failures:
     variant: str
     failed: int
     repeats: int
-    causes: Sequence[Cause]
+    causes: tuple[Cause, ...]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def failures(executed: Executed) -> Failures | None:
     failed = sum(map(len, blocks_by_cause.values()))
     repeats = len(executed.repeats) + len(executed.lost_blocks)
     causes = tuple(
-        Cause(kind, code, sorted(blocks), len(blocks) == repeats)
+        Cause(kind, code, tuple(sorted(blocks)), len(blocks) == repeats)
         for (kind, code), blocks in blocks_by_cause.items()
     )
     return Failures(executed.variant, failed, repeats, causes) if failed else None

@@ -19,7 +19,7 @@ UNCOUNTED_SHARE = 0.01
 class Without:
     """The numbers of the repeats without a value, of `count` repeats."""
 
-    repeats: Sequence[int]
+    repeats: tuple[int, ...]
     count: int
 
 
@@ -98,7 +98,7 @@ def messages(executed: Executed) -> Messages:
 def repeats_without(executed: Executed, figure: str) -> Without | None:
     """Return the repeats without a figure; None if all have it."""
     blocks = sorted(row["block"] for row in executed.repeats if row.get(figure) is None)
-    return Without(blocks, len(executed.repeats)) if blocks else None
+    return Without(tuple(blocks), len(executed.repeats)) if blocks else None
 
 
 def _thousandfold(value: Any) -> Any:

@@ -75,10 +75,10 @@ class Costs:
     windows: int
     window_s: float | None
     cpu_s: Value
-    figures: Sequence[Figure]
-    rows: Sequence[ProcessCosts]
+    figures: tuple[Figure, ...]
+    rows: tuple[ProcessCosts, ...]
     failures: Failures | None
-    early_ends: Sequence[EarlyEnd]
+    early_ends: tuple[EarlyEnd, ...]
 
     @property
     def printed(self) -> tuple[Figure, ...]:

@@ -23,11 +23,11 @@ def test_repeats_without_a_count_are_named_and_in_no_rate() -> None:
     ]  # fmt: skip
     result = messages(executed(COUNTED, pl.DataFrame(rows), pl.DataFrame()))
     assert (result.count, result.is_whole) == (150.0, True)
-    assert result.uncounted == Without([2], 3) and result.rate == Rate(150.0)
+    assert result.uncounted == Without((2,), 3) and result.rate == Rate(150.0)
     assert "in repeat 2 of 3, so " in WORDS.uncounted(result)
     silent = pl.DataFrame([{**rows[2], "block": block} for block in (1, 2)])
     result = messages(executed(COUNTED, silent, pl.DataFrame()))
-    assert result == Messages(uncounted=Without([1, 2], 2))
+    assert result == Messages(uncounted=Without((1, 2), 2))
     assert "in any repeat" in WORDS.uncounted(result)
 
 

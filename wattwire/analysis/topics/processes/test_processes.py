@@ -48,7 +48,7 @@ def test_failures_come_first_and_two_repeats_have_their_mean() -> None:
         )
     ]  # fmt: skip
     result = executed_of(rows)
-    causes = (Cause("unmeasured", None, [3], False), Cause("exit code", 7, [2], False))
+    causes = (Cause("unmeasured", None, (3,), False), Cause("exit code", 7, (2,), False))
     assert failures(result) == Failures("", 2, 3, causes)
     assert costs(result).cpu_s == 2.0
     assert WORDS.failed(failures(result)).startswith("The command failed in 2 of 3 repeats (not ")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wattwire.analysis.topics.processes.executed import (
@@ -30,7 +29,7 @@ class Figure:
     key: str
     title: str
     unit: str
-    values: Sequence[float]
+    values: tuple[float, ...]
     is_bound: bool = False
 
     @property
@@ -76,7 +75,7 @@ def printed_figures(executed: Executed) -> list[Figure]:
         values = executed.values(name) if is_printed(name.partition(".")[0]) else []
         if values and (metric := find(name)):
             title = name.partition(".")[2]
-            figures.append(Figure(name, title, metric.unit, values))
+            figures.append(Figure(name, title, metric.unit, tuple(values)))
     return figures
 
 
@@ -95,7 +94,7 @@ def whole_figures(executed: Executed) -> list[Figure]:
         ("energy_j", "energy", "J", 1.0),
     )
     figures = [
-        Figure(key, title, unit, [factor * value for value in executed.values(key)],
+        Figure(key, title, unit, tuple(factor * value for value in executed.values(key)),
                key == "memory_peak_kib" and any(executed.values(PEAK_IS_BOUND)))
         for key, title, unit, factor in costs
     ]  # fmt: skip
