@@ -6,7 +6,8 @@ them on the page. The page is written in a few elements of HTML:
     <header data-place="10" class="terminal">
                                a line at the top of the page; larger places are further down. With
                                the class, the terminal prints it, too
-    <header class="title">     a sentence of the page's title; `words/headline.py` joins them
+    <header class="title">     a sentence of the page's title; `report/headline.py` joins them by
+                               `data-place`. A title without room omits the one with data-minor
     <h2 id="ID" class="empty"> the section's title; class="empty" if the section has no data. With
                                data-alone, no part of another topic joins the section
     <p class="TONE" data-key="…" data-value="…">    a paragraph, with what tests assert
@@ -158,7 +159,6 @@ FILTERS: dict[str, Callable[..., str]] = {
     "percent": words.percent,
     "plural": words.plural,
     "confidence": words.confidence,
-    "duration": words.duration,
     "quantity": quantity,
     "interval": interval,
     "estimate": estimate,
@@ -209,6 +209,15 @@ class Sentences:
 
 
 @dataclass(frozen=True)
+class TitleSentence:
+    """A sentence of the page's title. A title without room omits the sentence that `is_minor`."""
+
+    place: Place
+    text: str
+    is_minor: bool = False
+
+
+@dataclass(frozen=True)
 class TopicPage:
     """What a topic prints: the parts of a section, and lines (place, text) at the top of the page.
 
@@ -222,7 +231,7 @@ class TopicPage:
     parts: tuple[Placed, ...]
     lines: tuple[tuple[Place, str], ...]
     terminal_lines: tuple[tuple[Place, str], ...] = ()
-    sentences: tuple[str, ...] = ()
+    sentences: tuple[TitleSentence, ...] = ()
     has_no_data: bool = False
     is_alone: bool = False
     elsewhere: tuple[tuple[str, Placed], ...] = ()
@@ -259,10 +268,7 @@ def topic_page(
 
     `place` is that of parts without a place. Raises ValueError for an unknown element.
     """
-    reader = _Elements()
-    reader.feed(HTML.get_template(f"{topic}/page.html.j2").render({topic: result}))
-    reader.close()
-    elements = reader.elements
+    elements = _elements(topic, result)
     titles = [element for element in elements if element.tag == "h2"]
     title = titles[0] if titles else _Element("h2", {})
     lines = [element for element in elements if element.tag == "header"]
@@ -278,11 +284,32 @@ def topic_page(
         tuple(part for section, part in placed if not section),
         tuple((line.place(), line.text) for line in lines if line.style == ""),
         tuple((line.place(), line.text) for line in lines if line.style == TERMINAL),
-        tuple(line.text for line in lines if line.style == TITLE),
+        _title_sentences(lines),
         title.given.get("class") == "empty",
         "data-alone" in title.given,
         tuple((section, part) for section, part in placed if section),
     )
+
+
+def title_sentences(topic: str, result: Any) -> tuple[TitleSentence, ...]:
+    """Return what a topic contributes to the page's title."""
+    return _title_sentences(_elements(topic, result))
+
+
+def _title_sentences(elements: Iterable[_Element]) -> tuple[TitleSentence, ...]:
+    titles = (element for element in elements if element.tag == "header" and element.style == TITLE)
+    return tuple(
+        TitleSentence(element.place(), element.text, "data-minor" in element.given)
+        for element in titles
+        if element.text
+    )
+
+
+def _elements(topic: str, result: Any) -> list[_Element]:
+    reader = _Elements()
+    reader.feed(HTML.get_template(f"{topic}/page.html.j2").render({topic: result}))
+    reader.close()
+    return reader.elements
 
 
 @dataclass

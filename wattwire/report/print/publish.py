@@ -16,11 +16,11 @@ from wattwire.analysis.topics.environment.numbers import Environment
 from wattwire.analysis.topics.methods.numbers import methods
 from wattwire.model.errors import UsageError
 from wattwire.report import findings
+from wattwire.report.headline import headline
 from wattwire.report.page_parts import PageData
 from wattwire.report.parts import Text
 from wattwire.report.print.latex import escaped
 from wattwire.report.topic_page import Placed, topic_page
-from wattwire.report.words.headline import headline
 
 CFF_VERSION = "1.2.0"
 CAUSES = "internal"

@@ -10,7 +10,7 @@ from wattwire.analysis.comparing.decision import WORSE, Item
 from wattwire.analysis.comparing.within_campaign import compare_inside
 from wattwire.analysis.dataset import Evidence
 from wattwire.model.errors import UsageError
-from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart
+from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Fold, Section, Table, Text
 from wattwire.report.print.comparison import basis, completed
 from wattwire.report.words import comparing
@@ -83,12 +83,4 @@ def _table(rows: list[dict[str, Any]], note: str) -> Table:
     )
 
 
-def _head(data: PageData) -> list[HeadLine]:
-    """Return the verdict on commands; in other campaigns, the headline of the answers has it."""
-    evidence = data.evidence
-    if evidence.study.request is None or not judges_variants(evidence):
-        return []
-    return [HeadLine(TITLE, comparing.verdict(evidence))]
-
-
-PART = PagePart(20, lambda data: [section(data.evidence)], _head)
+PART = PagePart(20, lambda data: [section(data.evidence)])

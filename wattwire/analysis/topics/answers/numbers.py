@@ -79,6 +79,7 @@ class AnsweredStudy:
 
     `has_excluded` is true if runs were excluded; `elsewhere` is the number of those that did not
     measure the study's conditions. `edited` and `limits_changed` are changes after the measurement.
+    The page of a command has no section on answers.
     """
 
     contrasts: Answers
@@ -101,6 +102,7 @@ class AnsweredStudy:
     limits_changed: bool = False
     is_imported: bool = False
     headline: Headline = Headline()
+    is_command: bool = False
     confidence: float = CONFIDENCE
 
     @property
@@ -145,6 +147,7 @@ def answered(
         bool(evidence.validity_changed),
         evidence.imported,
         headline(evidence, answers, interactions, ranking),
+        evidence.study.request is not None,
     )
 
 

@@ -1,4 +1,4 @@
-"""Build the table of a campaign of `exec`, with one row per process and means over its runs."""
+"""Compute the costs of a command: values of each repeat, and a row per process over the repeats."""
 
 from __future__ import annotations
 
@@ -47,23 +47,24 @@ Value = Interval | float | None
 
 @dataclass(frozen=True)
 class Row:
-    """One row: a name, the number of processes per run, and the values of each metric."""
+    """The processes with one name: their number per run, and the values of each metric by run."""
 
     name: str
     count: float
-    figures: dict[str, list[float]]
+    figures: Mapping[str, Sequence[float]]
 
     def mean(self, figure: str) -> float | None:
-        values = self.figures.get(figure, [])
+        """Return the mean of a metric over the runs."""
+        values = self.figures.get(figure, ())
         return sum(values) / len(values) if values else None
 
     def is_bound(self, flag: str) -> bool:
         """Return whether a metric is a lower bound in a run. An unknown peak counts as one."""
-        return any(self.figures.get(flag, [1.0] if flag == PEAK_IS_BOUND else []))
+        return any(self.figures.get(flag, (1.0,) if flag == PEAK_IS_BOUND else ()))
 
     def interval(self, figure: str) -> Value:
         """Return the mean over runs, with its t interval if there are enough runs."""
-        return mean_of(self.figures.get(figure, []))
+        return mean_of(self.figures.get(figure, ()))
 
 
 def mean_of(values: Sequence[float]) -> Value:
@@ -75,105 +76,22 @@ def mean_of(values: Sequence[float]) -> Value:
     return stats.mean_interval(values)
 
 
+@dataclass(frozen=True)
 class Executed:
-    """The tables of a campaign of `exec`, prepared for output.
+    """The repeats of a command or of a variant, and the costs of its processes.
 
-    Every run that was judged counts, because no condition of the machine excludes a run.
+    Every run that was judged is a repeat, because no condition of the machine excludes a run.
+    `repeats` maps the `columns` of the summary to the values of each repeat. `rows` has the command
+    first, then the attached systems, each by descending CPU time. The attempts of the repeats
+    `lost_blocks` all failed, so that they have no values.
     """
 
-    def __init__(
-        self,
-        request: Request,
-        summary: pl.DataFrame,
-        processes: pl.DataFrame,
-        variant: str = "",
-    ) -> None:
-        self.request = request
-        self.variant = variant
-        is_judged = pl.col("verdict") != Verdict.FAILED.value
-        self.summary = summary.filter(is_judged) if summary.height else summary
-        has_blocks = "block" in summary.columns
-        blocks = {*summary["block"]} - {*self.summary["block"]} if has_blocks else set()
-        self.lost_blocks: list[int] = sorted(blocks)
-        """The repeats whose attempts all failed, so that they have no values."""
-        # A failed attempt is repeated, so its processes would count twice.
-        keys = ["run", "attempt"]
-        has_keys = processes.height and self.summary.height and set(keys) <= {*self.summary.columns}
-        self._processes = (
-            processes.join(self.summary.select(keys), on=keys, how="semi", maintain_order="left")
-            if has_keys
-            else processes.clear()
-        )
-        self.rows = self._rows()
-
-    @classmethod
-    def of(cls, reader: CampaignReader) -> list[Executed]:
-        """Return the tables of a campaign, one per variant; [] if `exec` did not measure it.
-
-        Control runs, which answers do not use, are not in the tables.
-        """
-        request = reader.study.request
-        if request is None or not isinstance(reader, (Campaign, Rejudged)):
-            return []
-        summary, processes = reader.summary(), reader.processes()
-        processes = pl.DataFrame() if processes is None else processes
-        variants = reader.study.variants
-        if not variants or summary.is_empty():
-            return [cls(request, summary, processes)]
-        designed = summary.filter(pl.col("control") == "")
-        tables = []
-        for name, variant in variants.items():
-            own = designed.filter(pl.col(VARIANT_COLUMN) == name)
-            command = tuple(shlex.split(variant.command))
-            tables.append(cls(replace(request, command=command), own, processes, name))
-        return tables
-
-    def _rows(self) -> list[Row]:
-        if self._processes.is_empty() or "process" not in self._processes.columns:
-            return []
-        frame = self._processes.with_columns(self._labels())
-        figures_by_label: dict[str, dict[str, list[float]]] = {}
-        counts: Counter[str] = Counter()
-        for _, run_rows in sorted(frame.group_by("run"), key=lambda item: item[0]):
-            for (label,), process_rows in run_rows.group_by("label", maintain_order=True):
-                counts[str(label)] += len(process_rows)
-                figures = figures_by_label.setdefault(str(label), {})
-                for name in (*SUMMED, *MEANS, *HIGHEST, *BOUNDS):
-                    value = _fold(process_rows, name)
-                    if value is not None:
-                        figures.setdefault(name, []).append(value)
-        for figures in figures_by_label.values():
-            # A mean over fewer runs could exceed the mean of a total or of a peak.
-            for name in (*COMPLETE, *MEANS):
-                if len(figures.get(name, [])) < len(figures["cpu_s"]):
-                    figures.pop(name, None)
-        runs = len(self.summary)
-        table_rows = [Row(name, counts[name] / runs, f) for name, f in figures_by_label.items()]
-        # The command comes first, then attached subjects, each sorted by descending CPU time.
-        subject_of = dict(zip(frame["label"].to_list(), frame["subject"].to_list(), strict=True))
-        return sorted(
-            table_rows,
-            key=lambda row: (_subject_key(subject_of[row.name]), -(row.mean("cpu_s") or 0.0)),
-        )
-
-    def _labels(self) -> pl.Series:
-        """Return a label for each process that is the same in all runs."""
-        several = len(set(self._processes["subject"].to_list())) > 1
-        names = [
-            f"{subject}: {process}" if several else str(process)
-            for subject, process in self._processes.select("subject", "process").iter_rows()
-        ]
-        runs = self._processes["run"].to_list()
-        most_per_run: dict[str, int] = {}
-        for (name, _), count in Counter(zip(names, runs, strict=True)).items():
-            most_per_run[name] = max(most_per_run.get(name, 0), count)
-        occurrences: Counter[tuple[str, str]] = Counter()
-        labels = []
-        for name, run in zip(names, runs, strict=True):
-            occurrences[name, run] += 1
-            is_unique = most_per_run[name] == 1 or most_per_run[name] > SAME_NAME_MAX
-            labels.append(name if is_unique else f"{name} ({occurrences[name, run]})")
-        return pl.Series("label", labels)
+    request: Request
+    variant: str = ""
+    repeats: Sequence[Mapping[str, Any]] = ()
+    columns: Sequence[str] = ()
+    lost_blocks: Sequence[int] = ()
+    rows: Sequence[Row] = ()
 
     def values(self, figure: str) -> list[float]:
         """Return the value of a metric over all processes, for each run that has a value."""
@@ -183,7 +101,7 @@ class Executed:
         """Return the name of each run that has a value, with the value over all processes."""
         return [
             (str(row.get("run")), value)
-            for row in self.summary.to_dicts()
+            for row in self.repeats
             if (value := _of_run(row, figure)) is not None
         ]
 
@@ -192,7 +110,8 @@ class Executed:
         needed = ("power_window_w", "power_machine_w", "messages", "window_s")
         if not self.values("energy_j_per_message"):
             return None
-        rows = [r for r in self.summary.select(needed).iter_rows() if None not in r]
+        rows = [[repeat[name] for name in needed] for repeat in self.repeats]
+        rows = [row for row in rows if None not in row]
         if len(rows) < RUNS_MIN:
             return mean_of(self.values("energy_j_per_message"))
         delta_w = [window - base for window, base, _, _ in rows]
@@ -200,7 +119,7 @@ class Executed:
 
     def as_json(self) -> dict[str, Any]:
         """Return the whole table as JSON values."""
-        printed = [name for name in self.summary.columns if name.startswith("value.")]
+        printed = [name for name in self.columns if name.startswith("value.")]
         totals = {
             name: _plain(mean_of(self.values(name)))
             for name in (*SUMMED, *MEANS, *HIGHEST, *PER_MESSAGE, "window_s", "messages", *printed)
@@ -211,7 +130,7 @@ class Executed:
             **({"variant": self.variant} if self.variant else {}),
             "command": list(self.request.command),
             "attached": [asdict(target) for target in self.request.attached],
-            "repeats": self.summary.to_dicts(),
+            "repeats": list(map(dict, self.repeats)),
             "processes": [
                 {
                     "process": row.name,
@@ -223,6 +142,102 @@ class Executed:
             ],
             "whole": totals,
         }
+
+
+def tables_of(reader: CampaignReader) -> list[Executed]:
+    """Return the repeats of each variant of a campaign; [] if `exec` did not measure it.
+
+    Control runs, which answers do not use, are not among them.
+    """
+    request = reader.study.request
+    if request is None or not isinstance(reader, (Campaign, Rejudged)):
+        return []
+    summary, processes = reader.summary(), reader.processes()
+    processes = pl.DataFrame() if processes is None else processes
+    variants = reader.study.variants
+    if not variants or summary.is_empty():
+        return [executed(request, summary, processes)]
+    designed = summary.filter(pl.col("control") == "")
+    tables = []
+    for name, variant in variants.items():
+        own = designed.filter(pl.col(VARIANT_COLUMN) == name)
+        command = tuple(shlex.split(variant.command))
+        tables.append(executed(replace(request, command=command), own, processes, name))
+    return tables
+
+
+def executed(
+    request: Request, summary: pl.DataFrame, processes: pl.DataFrame, variant: str = ""
+) -> Executed:
+    """Return the repeats in `summary`, with their costs by process."""
+    is_judged = pl.col("verdict") != Verdict.FAILED.value
+    judged = summary.filter(is_judged) if summary.height else summary
+    has_blocks = "block" in summary.columns
+    lost_blocks = {*summary["block"]} - {*judged["block"]} if has_blocks else set()
+    # A failed attempt is repeated, so its processes would count twice.
+    keys = ["run", "attempt"]
+    has_keys = processes.height and judged.height and set(keys) <= {*judged.columns}
+    own = (
+        processes.join(judged.select(keys), on=keys, how="semi", maintain_order="left")
+        if has_keys
+        else processes.clear()
+    )
+    return Executed(
+        request,
+        variant,
+        tuple(judged.to_dicts()),
+        tuple(judged.columns),
+        tuple(sorted(lost_blocks)),
+        tuple(_rows(own, judged.height)),
+    )
+
+
+def _rows(processes: pl.DataFrame, runs: int) -> list[Row]:
+    if processes.is_empty() or "process" not in processes.columns:
+        return []
+    frame = processes.with_columns(_labels(processes))
+    figures_by_label: dict[str, dict[str, list[float]]] = {}
+    counts: Counter[str] = Counter()
+    for _, run_rows in sorted(frame.group_by("run"), key=lambda item: item[0]):
+        for (label,), process_rows in run_rows.group_by("label", maintain_order=True):
+            counts[str(label)] += len(process_rows)
+            figures = figures_by_label.setdefault(str(label), {})
+            for name in (*SUMMED, *MEANS, *HIGHEST, *BOUNDS):
+                value = _fold(process_rows, name)
+                if value is not None:
+                    figures.setdefault(name, []).append(value)
+    for figures in figures_by_label.values():
+        # A mean over fewer runs could exceed the mean of a total or of a peak.
+        for name in (*COMPLETE, *MEANS):
+            if len(figures.get(name, [])) < len(figures["cpu_s"]):
+                figures.pop(name, None)
+    table_rows = [Row(name, counts[name] / runs, f) for name, f in figures_by_label.items()]
+    # The command comes first, then attached subjects, each sorted by descending CPU time.
+    subject_of = dict(zip(frame["label"].to_list(), frame["subject"].to_list(), strict=True))
+    return sorted(
+        table_rows,
+        key=lambda row: (_subject_key(subject_of[row.name]), -(row.mean("cpu_s") or 0.0)),
+    )
+
+
+def _labels(processes: pl.DataFrame) -> pl.Series:
+    """Return a label for each process that is the same in all runs."""
+    several = len(set(processes["subject"].to_list())) > 1
+    names = [
+        f"{subject}: {process}" if several else str(process)
+        for subject, process in processes.select("subject", "process").iter_rows()
+    ]
+    runs = processes["run"].to_list()
+    most_per_run: dict[str, int] = {}
+    for (name, _), count in Counter(zip(names, runs, strict=True)).items():
+        most_per_run[name] = max(most_per_run.get(name, 0), count)
+    occurrences: Counter[tuple[str, str]] = Counter()
+    labels = []
+    for name, run in zip(names, runs, strict=True):
+        occurrences[name, run] += 1
+        is_unique = most_per_run[name] == 1 or most_per_run[name] > SAME_NAME_MAX
+        labels.append(name if is_unique else f"{name} ({occurrences[name, run]})")
+    return pl.Series("label", labels)
 
 
 def _of_run(row: Mapping[str, Any], figure: str) -> float | None:
