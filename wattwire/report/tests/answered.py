@@ -6,6 +6,7 @@ from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.document import Document, document
 from wattwire.analysis.topics.answers.numbers import AnsweredStudy, answered
+from wattwire.analysis.topics.comparison.numbers import compared_variants
 from wattwire.analysis.topics.interactions.numbers import interactions
 from wattwire.analysis.topics.ranking.numbers import ranking
 from wattwire.analysis.topics.unanswered.numbers import unanswered
@@ -44,6 +45,7 @@ def _results(evidence: Evidence, answers: Answers) -> Document:
     results = {
         "interactions": changes,
         "ranking": ranked,
+        "comparison": compared_variants(evidence),
         "answers": answered(evidence, answers, changes, ranked),
         "unanswered": unanswered(evidence, answers),
     }

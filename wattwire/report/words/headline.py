@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.document import Document
 from wattwire.analysis.topics.answers.numbers import AnsweredStudy
+from wattwire.analysis.topics.comparison.result import ComparedVariants
 from wattwire.analysis.topics.interactions.numbers import Interactions
 from wattwire.analysis.topics.loss.numbers import failed_calls, never_sent
 from wattwire.analysis.topics.ranking.numbers import RankedAlternatives
 from wattwire.analysis.topics.unanswered.numbers import Unanswered
 from wattwire.model import words
 from wattwire.report.topic_page import Sentences, topic_page
-from wattwire.report.words import comparing
 from wattwire.report.words.headlines import flow_headline, growth_clause, single_treatment
 from wattwire.report.words.phrases import Phrase, joined
 
@@ -102,19 +102,20 @@ def first_sentences(evidence: Evidence, document: Document) -> Iterator[str]:
     if study.headline.incomplete:
         yield ANSWERS.incomplete(study.headline.incomplete)
     if study.headline.has_results:
-        yield _before_answers(evidence, document)
+        yield from _before_answers(evidence, document)
     yield from topic_page("answers", study).sentences
 
 
-def _before_answers(evidence: Evidence, document: Document) -> str:
-    """Return what precedes the answers or replaces them; "" if nothing does."""
+def _before_answers(evidence: Evidence, document: Document) -> Iterator[str]:
+    """Yield what precedes the answers or replaces them."""
     study = document.result(AnsweredStudy)
     ranked = document.result(RankedAlternatives)
     if study.judges_variants:
-        return comparing.verdict(evidence)
-    if study.headline.without:
-        return single_treatment.sentence(evidence)
-    if evidence.study.flows:
+        yield from topic_page("comparison", document.result(ComparedVariants)).sentences
+    elif study.headline.without:
+        yield single_treatment.sentence(evidence)
+    elif evidence.study.flows:
         growth = growth_clause.growth(study.contrasts, document.result(Interactions))
-        return flow_headline.sentence(evidence, ranked.choices, growth)
-    return RANKING.headline(ranked.headline) if ranked.headline else ""
+        yield flow_headline.sentence(evidence, ranked.choices, growth)
+    elif ranked.headline:
+        yield RANKING.headline(ranked.headline)

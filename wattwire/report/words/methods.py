@@ -10,11 +10,12 @@ from typing import Any
 from wattwire import stats
 from wattwire.analysis.answering.answer_types import Answer, Answers
 from wattwire.analysis.answering.confidence import CONFIDENCE
-from wattwire.analysis.comparing.common import Wanted
-from wattwire.analysis.comparing.within_campaign import compare_inside
 from wattwire.analysis.dataset import Evidence, all_levels, grouped_factor, order_of
 from wattwire.analysis.not_compared import FAILED_MAX
 from wattwire.analysis.responses import resolve
+from wattwire.analysis.topics.comparison.numbers import compare
+from wattwire.analysis.topics.comparison.requested import Wanted
+from wattwire.analysis.topics.comparison.variants import variants_of
 from wattwire.analysis.topics.ranking.order import factors_of
 from wattwire.analysis.topics.settling.numbers import rule
 from wattwire.analysis.topics.stopping.numbers import stopping
@@ -24,7 +25,6 @@ from wattwire.model.errors import UsageError
 from wattwire.model.validity import VALIDITY
 from wattwire.model.words import edited_words
 from wattwire.report.topic_page import Sentences
-from wattwire.report.words import comparing
 from wattwire.report.words.design_part import requested_part
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 from wattwire.stats.blocked import GROUPED
@@ -554,7 +554,7 @@ def _when_chosen(evidence: Evidence, registered: Phrase, edited: Phrase) -> Phra
 def _comparison(evidence: Evidence) -> Iterator[str]:
     """Yield a sentence on the method that compares variants, if they can be compared."""
     try:
-        comparison = compare_inside(evidence, Wanted())
+        comparison = compare(variants_of(evidence), Wanted())
     except UsageError:
         return
     interval = PHRASES("single_interval", level=comparison.level)
@@ -569,7 +569,7 @@ def _comparison(evidence: Evidence) -> Iterator[str]:
         )
     yield PHRASES(
         "compared",
-        method=comparing.method(comparison),
+        method=Sentences("comparison").method(comparison),
         margin=comparison.margin,
         interval=interval,
     )
