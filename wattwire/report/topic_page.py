@@ -130,6 +130,21 @@ def delivered(kind: str) -> str:
     return words.DELIVERED[kind]
 
 
+def margin(share: float) -> str:
+    """Format a margin, for example "2.5 %"."""
+    return f"{100 * share:.4g} %"
+
+
+def points(value: float) -> str:
+    """Format a difference in percentage points with its sign."""
+    return f"{'+' if value > 0 else ''}{words.number(value, 2)}"
+
+
+def notice(value: Any) -> str:
+    """Return the sentence of the topic `validity` on one of its notices."""
+    return Sentences("validity").sentence(value)
+
+
 def nearness(key: str) -> str:
     """Return what nodes did whose CPUs are so near, for example "shared a CPU"."""
     return words.PLACES[key]
@@ -165,6 +180,10 @@ FILTERS: dict[str, Callable[..., str]] = {
     "limits": limits,
     "without_ending": without_ending,
     "capital": capital,
+    "factor": words.factor,
+    "margin": margin,
+    "points": points,
+    "notice": notice,
     "outcome": outcome,
     "p_equals": words.p_equals,
     "proportionality": proportionality,

@@ -66,7 +66,7 @@ def documents(
     if authors:
         people = [parse_author(author) for author in authors]
         ended_on = results.result(Environment).ended_on
-        abstract = headline(evidence, results)
+        abstract = headline(results)
         texts["CITATION.cff"] = citation(title, people, abstract, identity, ended_on)
     return texts
 

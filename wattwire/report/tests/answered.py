@@ -6,6 +6,7 @@ from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.document import Document, document
 from wattwire.analysis.topics.answers.numbers import AnsweredStudy, answered
+from wattwire.analysis.topics.comparison.numbers import compared_variants
 from wattwire.analysis.topics.flows.numbers import flows
 from wattwire.analysis.topics.headline.numbers import headline as of_no_topic
 from wattwire.analysis.topics.interactions.numbers import interactions
@@ -20,12 +21,12 @@ from wattwire.report.parts import Section
 
 def headline(evidence: Evidence, answers: Answers) -> str:
     """Return the headline of the answers."""
-    return of_page.headline(evidence, _results(evidence, answers))
+    return of_page.headline(_results(evidence, answers))
 
 
 def page_headline(evidence: Evidence, answers: Answers) -> str:
     """Return the headline of the page."""
-    return " ".join(of_page.page_headline(evidence, _results(evidence, answers)))
+    return " ".join(of_page.page_headline(_results(evidence, answers)))
 
 
 def answered_study(evidence: Evidence, answers: Answers) -> AnsweredStudy:
@@ -50,6 +51,7 @@ def _results(evidence: Evidence, answers: Answers) -> Document:
         "loss": loss(evidence),
         "interactions": changes,
         "ranking": ranked,
+        "comparison": compared_variants(evidence),
         "answers": study,
         "headline": of_no_topic(evidence, study),
         "flows": flows(evidence, answers, changes, ranked),

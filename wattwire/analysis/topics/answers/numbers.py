@@ -14,8 +14,7 @@ from wattwire.analysis.answering.answer_types import NUMBER, Answer, Answers
 from wattwire.analysis.answering.baselines import baseline_of, planned_baseline
 from wattwire.analysis.answering.confidence import CONFIDENCE, has_few_degrees
 from wattwire.analysis.charts import Chart
-from wattwire.analysis.comparing.common import judges_variants
-from wattwire.analysis.dataset import Evidence, same_level
+from wattwire.analysis.dataset import Evidence, judges_variants, same_level
 from wattwire.analysis.json_values import interval_values
 from wattwire.analysis.topics.answers.gaps import Gaps, gaps_of
 from wattwire.analysis.topics.answers.headline import Headline, headline

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from wattwire import stats
 from wattwire.analysis.answering.answer_types import Answer, Answers
 from wattwire.analysis.answering.confidence import CONFIDENCE
-from wattwire.analysis.comparing.common import Wanted
-from wattwire.analysis.comparing.within_campaign import compare_inside
 from wattwire.analysis.dataset import Evidence, order_of
 from wattwire.analysis.responses import resolve
+from wattwire.analysis.topics.comparison.numbers import compare
+from wattwire.analysis.topics.comparison.requested import Wanted
+from wattwire.analysis.topics.comparison.variants import variants_of
 from wattwire.analysis.topics.methods.design import Level, named_levels
 from wattwire.analysis.topics.ranking.order import factors_of
 from wattwire.model.errors import UsageError
@@ -140,7 +141,7 @@ def _limits(evidence: Evidence) -> Iterator[Bound]:
 def compared_variants(evidence: Evidence) -> ComparedVariants | None:
     """Return the method that compares the variants; None if they cannot be compared."""
     try:
-        comparison = compare_inside(evidence, Wanted())
+        comparison = compare(variants_of(evidence), Wanted())
     except UsageError:
         return None
     return ComparedVariants(

@@ -6,37 +6,32 @@ choice may differ between two occasions or two builds. The cause of a difference
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from wattwire.analysis.comparing.common import Runs
-from wattwire.analysis.comparing.decision import UNCLEAR, Item, OtherPlacement
-from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.topics.comparison.decision import UNCLEAR, Item, OtherPlacement
+from wattwire.analysis.topics.comparison.pairing import Case, Runs, Sides
 from wattwire.analysis.topics.placements.apart import different_shares, shares_of
 from wattwire.model.cores.topology import NEARNESS
 from wattwire.model.derived import FloatArray
 
 SIZES = ("bytes", "KiB")
 """Units of responses that do not depend on the placement."""
-Sides = tuple[FloatArray, FloatArray]
 
 
-def shares_of_runs(evidence: Evidence, runs: Runs) -> FloatArray:
-    """Return the shares of NEARNESS of each run with readings, shape (runs, len(NEARNESS))."""
-    shares = shares_of(evidence.usable[list(runs.rows)])
-    return shares[np.isfinite(shares).all(axis=1)]
-
-
-def in_equal_placements(
-    items: Sequence[Item], sides: Mapping[tuple[str, str], Sides]
-) -> list[Item]:
+def in_equal_placements(items: Sequence[Item], cases: Sequence[Case]) -> list[Item]:
     """Return the items, without a verdict where base and head ran in different placements.
 
-    `sides` has the shares of base and head by the treatment and the head of an item. Verdicts on
-    losses, completed runs and sizes do not change.
+    Verdicts on losses, completed runs and sizes do not change. Neither do those on sides that
+    differ in the factor `cores`, because the study asked for different placements.
     """
+    sides = {
+        (case.treatment, case.head_name): (_shares_of_runs(case.base), _shares_of_runs(case.head))
+        for case in cases
+        if case.base.cores == case.head.cores
+    }
     known = {key: pair for key, pair in sides.items() if all(map(len, pair))}
     keys = [*known]
     compared = [[pair] for pair in known.values()]
@@ -50,6 +45,12 @@ def in_equal_placements(
         else item
         for item in items
     ]
+
+
+def _shares_of_runs(runs: Runs) -> FloatArray:
+    """Return the shares of NEARNESS of each run with readings, shape (runs, len(NEARNESS))."""
+    shares = shares_of(runs.evidence.usable[list(runs.rows)])
+    return shares[np.isfinite(shares).all(axis=1)]
 
 
 def _reason(share: int, sides: Sides) -> OtherPlacement:

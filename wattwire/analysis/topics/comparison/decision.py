@@ -1,17 +1,13 @@
-"""Determine the verdicts of a comparison: worse, not worse or cannot tell.
-
-Each response and the whole comparison have a verdict.
-"""
+"""Decide whether the head is worse than the base in a response: worse, not worse or cannot tell."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import Enum, auto
+from typing import ClassVar
 
 from wattwire import stats
-from wattwire.analysis.comparing.notes import AcrossMachines, Note
 from wattwire.analysis.responses import Response
 
 WORSE, NOT_WORSE, UNCLEAR = "worse", "not worse", "cannot tell"
@@ -23,30 +19,28 @@ Estimate = stats.Interval | stats.TooFew | stats.NotComputable
 NO_RATIO = stats.NotComputable("a share, not a ratio")
 NOT_FINITE = stats.NotComputable("the estimate or a limit of its interval is no finite number")
 FROM_ZERO = stats.NotComputable("0 in at least one run, so there is no ratio")
-
-
-class Method(Enum):
-    """Method by which the intervals of a comparison are computed."""
-
-    PAIRED_BLOCKS = auto()
-    """t interval on the log ratios of two runs of the same block."""
-    TWO_OCCASIONS = auto()
-    """Welch's t on the logarithms of unpaired runs."""
-
-
-class Cause(Enum):
-    """Reason for a verdict, without a number."""
-
-    NO_SCATTER = auto()
-    """All runs of a side have the same value, so the ratio is exact and has no interval."""
-    INCLUDES_MARGIN = auto()
+NO_SCATTER = "no scatter"
+"""All runs of a side have the same value, so the ratio is exact and has no interval."""
+INCLUDES_MARGIN = "includes margin"
+"""The interval includes the margin."""
 
 
 @dataclass(frozen=True)
 class WithinNoise:
     """The effect does not exceed the A/A noise: a |log ratio|, or a difference of shares."""
 
+    kind: ClassVar[str] = "within noise"
     noise: float
+
+    @property
+    def factor(self) -> float:
+        """The noise as a ratio of at least 1."""
+        return math.exp(self.noise)
+
+    @property
+    def points(self) -> float:
+        """The noise of shares, in percentage points."""
+        return 100 * self.noise
 
 
 @dataclass(frozen=True)
@@ -64,6 +58,7 @@ class Completions:
     Items with the same `base_treatment` have the same runs of the base.
     """
 
+    kind: ClassVar[str] = "completions"
     completed: tuple[int, int]
     runs: tuple[int, int]
     base_treatment: str
@@ -77,11 +72,13 @@ class OtherPlacement:
     `shares` are the mean shares of the time at this `nearness` (an entry of NEARNESS).
     """
 
+    kind: ClassVar[str] = "other placement"
     nearness: str
     shares: tuple[float, float]
 
 
-ItemReason = stats.TooFew | stats.NotComputable | Cause | WithinNoise | OtherPlacement | Completions
+ItemReason = str | stats.TooFew | stats.NotComputable | WithinNoise | OtherPlacement | Completions
+"""NO_SCATTER, INCLUDES_MARGIN, or a reason with numbers."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +108,46 @@ class Item:
     difference: Estimate | None = None
     values: tuple[float, float] | None = None
     """Means of base and head if the response is 0 in a run, which has no ratio either."""
+
+    @property
+    def reason(self) -> str:
+        """What `why` is: "other" for the reason why there is no number, "" without a reason."""
+        if isinstance(self.why, str):
+            return self.why
+        return "" if self.why is None else getattr(self.why, "kind", "other")
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether the item has an interval, of its difference or else of its ratio."""
+        return isinstance(self.difference or self.ratio, stats.Interval)
+
+    @property
+    def points(self) -> stats.Interval | None:
+        """The difference of shares in percentage points, or None without an interval."""
+        difference = self.difference
+        if not isinstance(difference, stats.Interval):
+            return None
+        centre, low, high = (
+            100 * share for share in (difference.estimate, difference.low, difference.high)
+        )
+        return replace(difference, estimate=centre, low=low, high=high)
+
+    @property
+    def shown_ratio(self) -> Estimate | float | None:
+        """The ratio, without an interval if it is exact; None for shares."""
+        if self.shares:
+            return None
+        return self.ratio if self.exact is None else self.exact
+
+    @property
+    def rank_level(self) -> float | None:
+        """The exact confidence level of the ratio by ranks, in percent, or None without one."""
+        return 100 * self.by_ranks.level if isinstance(self.by_ranks, stats.Interval) else None
+
+    @property
+    def runs(self) -> int:
+        """The number of runs of both sides."""
+        return self.base_runs + self.head_runs
 
     @property
     def unremarkable(self) -> bool:
@@ -146,68 +183,6 @@ class Item:
         return 1.0 - 1.0 / smallest_factor if flip else smallest_factor - 1.0
 
 
-@dataclass(frozen=True)
-class Judged:
-    """All items of a comparison, with the confidence level of their intervals.
-
-    `level` is the confidence level of each of the `family` intervals and tests. It is chosen so
-    that all of them are simultaneously correct with probability CONFIDENCE over `looks` tests of
-    each.
-    `notes` state the limits of the comparison. `across` is None for campaigns of the same machine.
-    """
-
-    base: str
-    heads: tuple[str, ...]
-    items: tuple[Item, ...]
-    margin: float
-    level: float
-    family: int = 1
-    looks: int = 1
-    method: Method = Method.PAIRED_BLOCKS
-    notes: tuple[Note, ...] = ()
-    across: AcrossMachines | None = None
-
-    @property
-    def shown(self) -> list[Item]:
-        """The items to display: all except those that only report that every run completed."""
-        return [item for item in self.items if not item.unremarkable]
-
-    def of(self, verdict: str) -> list[Item]:
-        """Return the items with this verdict."""
-        return [item for item in self.items if item.verdict == verdict]
-
-    @property
-    def verdict(self) -> str:
-        """The worst verdict of all items; the order is worse, cannot tell, not worse."""
-        if self.of(WORSE):
-            return WORSE
-        return UNCLEAR if self.of(UNCLEAR) or not self.items else NOT_WORSE
-
-    @property
-    def nothing_usable(self) -> bool:
-        """Whether nothing was compared because no treatment has valid runs on both sides."""
-        return not any(min(item.base_runs, item.head_runs) for item in self.items)
-
-    def detectable(self) -> dict[Response, list[float | None]]:
-        """Return the smallest detectable change of each treatment, as a share, by response.
-
-        A response that is 0 in a run has no change as a share.
-        """
-        by_response: dict[Response, list[float | None]] = {}
-        for item in self.items:
-            if item.response != COMPLETED and item.values is None:
-                by_response.setdefault(item.response, []).append(item.detectable_share(self.margin))
-        return by_response
-
-    def increased_shares(self) -> list[Item]:
-        """Return the items in which the head has a larger share of losses or failures."""
-        return [item for item in self.items if item.shares and item.shares[1] > item.shares[0]]
-
-    def bad(self, unclear_is_bad: bool) -> bool:
-        """Return whether the check fails: an item is worse, or unclear with `unclear_is_bad`."""
-        return self.verdict == WORSE or (unclear_is_bad and self.verdict == UNCLEAR)
-
-
 def share_margin(margin: float) -> float:
     """Return the largest increase of a share that is not worse; 0.01 is one percentage point."""
     return min(margin, SHARE_MARGIN)
@@ -232,7 +207,7 @@ def judged(item: Item, margin: float) -> Item:
     if item.exact is not None:
         harm = 1.0 / item.exact if flip else item.exact
         verdict = WORSE if harm > 1.0 + margin else NOT_WORSE
-        return replace(item, verdict=verdict, why=Cause.NO_SCATTER)
+        return replace(item, verdict=verdict, why=NO_SCATTER)
     if not isinstance(item.ratio, stats.Interval):
         return replace(item, verdict=UNCLEAR, why=item.ratio)
     low, high = item.ratio.low, item.ratio.high
@@ -241,7 +216,7 @@ def judged(item: Item, margin: float) -> Item:
     if flip:
         low, high = 1.0 / high, 1.0 / low if low > 0 else math.inf
     if low <= 1.0 + margin < high:
-        return replace(item, verdict=UNCLEAR, why=Cause.INCLUDES_MARGIN)
+        return replace(item, verdict=UNCLEAR, why=INCLUDES_MARGIN)
     if not 0 < item.ratio.estimate < math.inf:
         return replace(item, verdict=UNCLEAR, why=NOT_FINITE)
     if high <= 1.0 + margin:
@@ -268,7 +243,26 @@ def _judged_from_zero(item: Item, allowed: float) -> Item:
         return replace(item, verdict=NOT_WORSE)
     if low > allowed:
         return replace(item, verdict=WORSE)
-    return replace(item, verdict=UNCLEAR, why=Cause.INCLUDES_MARGIN)
+    return replace(item, verdict=UNCLEAR, why=INCLUDES_MARGIN)
+
+
+def judged_share(item: Item, noise: float | None, margin: float) -> Item:
+    """Return the item with its verdict, by the same rules as for ratios.
+
+    `noise` is the noise floor as a difference of shares.
+    """
+    difference, margin_of_share = item.difference, share_margin(margin)
+    if not isinstance(difference, stats.Interval):
+        return replace(item, verdict=UNCLEAR, why=difference)
+    if not is_finite(difference):
+        return replace(item, verdict=UNCLEAR, difference=NOT_FINITE, why=NOT_FINITE)
+    if difference.high <= margin_of_share:
+        return replace(item, verdict=NOT_WORSE)
+    if difference.low <= margin_of_share:
+        return replace(item, verdict=UNCLEAR, why=INCLUDES_MARGIN)
+    if noise is not None and difference.estimate <= noise:
+        return replace(item, verdict=UNCLEAR, why=WithinNoise(noise))
+    return replace(item, verdict=WORSE)
 
 
 def completion(

@@ -6,7 +6,6 @@ import argparse
 import json
 import math
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -14,19 +13,27 @@ import polars as pl
 import pytest
 
 from wattwire import stats
-from wattwire.analysis import comparing
-from wattwire.analysis.comparing import NOT_WORSE, UNCLEAR, WORSE, Judged, Source, Wanted
-from wattwire.analysis.comparing.decision import (
+from wattwire.analysis.contrasts import answer_all
+from wattwire.analysis.dataset import gather
+from wattwire.analysis.responses import CPU, Response
+from wattwire.analysis.topics.comparison.decision import (
+    INCLUDES_MARGIN,
     NO_RATIO,
-    Cause,
+    NOT_WORSE,
+    UNCLEAR,
+    WORSE,
+    Completions,
+    Incomplete,
     Item,
-    Method,
     WithinNoise,
     completion,
     judged,
+    judged_share,
 )
-from wattwire.analysis.comparing.notes import (
+from wattwire.analysis.topics.comparison.notes import (
+    AcrossMachines,
     Changes,
+    FactDifference,
     NoiseNote,
     Occasions,
     SharesNote,
@@ -35,100 +42,59 @@ from wattwire.analysis.comparing.notes import (
     UnpairedRuns,
     ValidityNote,
 )
-from wattwire.analysis.comparing.undelivered import judged_share
-from wattwire.analysis.contrasts import answer_all
-from wattwire.analysis.dataset import gather
-from wattwire.analysis.responses import CPU, Response
+from wattwire.analysis.topics.comparison.numbers import compare, compared_variants
+from wattwire.analysis.topics.comparison.requested import Wanted
+from wattwire.analysis.topics.comparison.result import (
+    PAIRED_BLOCKS,
+    AllCompleted,
+    ComparedVariants,
+    Comparison,
+)
+from wattwire.analysis.topics.comparison.two_campaigns import Source, two_campaigns
+from wattwire.analysis.topics.comparison.variants import suspect_keys, variants_of
 from wattwire.analysis.topics.limits.numbers import Limits
 from wattwire.analysis.topics.methods.numbers import methods
 from wattwire.analysis.topics.unanswered.numbers import unanswered
 from wattwire.cli import comparison_table
 from wattwire.cli.verbs.compare import exit_code
-from wattwire.model import words
 from wattwire.model.errors import EXIT_CANNOT_TELL, EXIT_NOTHING_USABLE, UsageError
 from wattwire.report.print import comparison
-from wattwire.report.sections import variants as section
 from wattwire.report.tests.answered import page_headline
-from wattwire.report.tests.phrase_search import phrases_in
-from wattwire.report.tests.synthetic import (
-    CPU_RATIO,
-    FAST,
-    SLOW,
-    Shape,
-    put_row,
-    row_of,
-    write_campaign,
+from wattwire.report.tests.compared_campaigns import (
+    ALL,
+    changed,
+    made,
+    of_variants,
+    rewritten,
 )
-from wattwire.report.words.comparing import detectable, first_line, result_of, verdict, why
-from wattwire.report.words.comparing_notes import notes
+from wattwire.report.tests.synthetic import CPU_RATIO, FAST, SLOW, put_row, row_of
+from wattwire.report.topic_page import Sentences, TopicPage, topic_page
 from wattwire.store import Campaign
 from wattwire.store.campaign import WARM_UP
 
-ALL = tuple(range(1000))
-SMALL = {"blocks": 5, "patterns": ("topic",), "intervals_s": (0.05,), "duration_s": 2.0}
+SAID = Sentences("comparison")
 
 
-def made(folder: Path, seed: int, **shape: Any) -> Campaign:
-    return Campaign(write_campaign(folder, Shape(**{**SMALL, **shape}), seed))
-
-
-def changed(campaign: Campaign, **columns: Any) -> Campaign:
-    """Return the campaign with numeric summary columns multiplied, and other columns replaced."""
-    for path in campaign.path.glob("runs/*/summary.json"):
-        frame = row_of(path)
-        for name, by in columns.items():
-            number = isinstance(by, float)
-            frame = frame.with_columns((pl.col(name) * by if number else pl.lit(by)).alias(name))
-        frame.pipe(put_row, path)
-    return Campaign(campaign.path)
-
-
-def rewritten(campaign: Campaign, name: str, change: Any) -> Campaign:
-    """Return the campaign after a function changed one of its JSON documents."""
-    path = campaign.path / name
-    document = json.loads(path.read_text())
-    change(document)
-    path.write_text(json.dumps(document))
-    return Campaign(campaign.path)
-
-
-def two(base: Campaign, head: Campaign, *names: str, **wanted: Any) -> Judged:
+def two(base: Campaign, head: Campaign, *names: str, **wanted: Any) -> Comparison:
     sources = [Source(one.path.name, one, {"cell x": one.path.name}) for one in (base, head)]
-    return comparing.compare_two(sources[0], sources[1], Wanted(names, **wanted))
+    pairing = two_campaigns(*sources, wanted.get("across_machines", False))
+    return compare(pairing, Wanted(names, **wanted))
 
 
-def of_variants(folder: Path, seed: int = 1, base: str = FAST, **shape: Any) -> Campaign:
-    """Return a synthetic campaign whose two languages are labelled as variants."""
-    campaign = made(folder, seed, clients=(1,), **shape)
-
-    def renamed(table: dict[str, Any]) -> dict[str, Any]:
-        return {("variant" if k == "language" else k): v for k, v in table.items()}
-
-    def of_plan(plan: list[dict[str, Any]]) -> None:
-        for entry in plan:
-            entry["treatment"], entry["levels"] = (
-                renamed(entry["treatment"]),
-                renamed(entry["levels"]),
-            )
-            entry["treatment_key"] = entry["treatment"]["variant"]
-
-    def of_study(study: dict[str, Any]) -> None:
-        study["factors"] = renamed(study["factors"])
-        study["answers"] = {"baseline": {"variant": base}, "margin": 0.05}
-        study["question"] = [
-            {"id": "v", "text": "?", "factors": ["variant"], "responses": ["cpu_us_per_message"]}
-        ]
-
-    for path in campaign.path.glob("runs/*/summary.json"):
-        row_of(path).rename({"factor.language": "factor.variant"}).pipe(put_row, path)
-    for path in campaign.path.glob("runs/*/run.json"):
-        document = json.loads(path.read_text())
-        path.write_text(json.dumps({**document, "treatment": renamed(document["treatment"])}))
-    rewritten(campaign, "plan.json", of_plan)
-    return rewritten(campaign, "study.json", of_study)
+def inside(campaign: Campaign, *names: str, **wanted: Any) -> Comparison:
+    return compare(variants_of(gather(campaign)), Wanted(names, **wanted))
 
 
-def verdicts(found: Judged, column: str = "cpu_us_per_message") -> set[str]:
+def suspects(campaign: Campaign) -> list[str]:
+    variants = variants_of(gather(campaign))
+    return suspect_keys(variants, compare(variants, Wanted()))
+
+
+def page(campaign: Campaign) -> TopicPage:
+    return topic_page("comparison", compared_variants(gather(campaign)))
+
+
+def verdicts(found: Comparison, column: str = "cpu_us_per_message") -> set[str]:
     return {item.verdict for item in found.items if item.response.column == column}
 
 
@@ -139,14 +105,13 @@ def test_a_planted_extra_cost_is_worse_and_the_same_again_is_not(tmp_path):
     base = made(tmp_path / "base", 1)
     found = two(base, changed(made(tmp_path / "head", 2), cpu_us_per_message=2.0))
     assert verdicts(found) == {WORSE} and found.verdict == WORSE and found.bad(False)
-    assert first_line(found).startswith(
-        "head is worse than base in 4 of 4 comparisons (margin 5 %)"
-    )
+    assert (len(found.worse), len(found.shown), found.margin) == (4, 4, 0.05)
+    assert SAID.first_line(found).startswith("head is worse than base in 4 of 4 ")
     ratios = [item.ratio for item in found.items if item.response == CPU]
     assert all(isinstance(one, stats.Interval) and one.low < 2.0 < one.high for one in ratios)
     same = two(base, made(tmp_path / "again", 3), margin=0.5)
     assert same.verdict == NOT_WORSE and not same.bad(True)
-    assert first_line(same) == "again is not worse than base in any of 4 comparisons (margin 50 %)."
+    assert "again is not worse" in SAID.first_line(same)
     better = two(base, changed(made(tmp_path / "better", 4), cpu_us_per_message=0.5))
     assert verdicts(better) == {NOT_WORSE}
 
@@ -154,7 +119,8 @@ def test_a_planted_extra_cost_is_worse_and_the_same_again_is_not(tmp_path):
 def test_what_the_margin_lies_within_cannot_be_told(tmp_path):
     found = two(made(tmp_path / "base", 1), made(tmp_path / "head", 2), margin=0.001)
     assert found.verdict == UNCLEAR and not found.bad(False) and found.bad(True)
-    assert first_line(found).startswith("It is undecided whether head is worse than base, ")
+    assert len(found.unclear) == 4 and found.common_reason is None
+    assert SAID.detectable(found) in SAID.first_line(found)
 
 
 def test_the_answers_hold_together_and_ranks_stand_beside(tmp_path):
@@ -174,8 +140,9 @@ def test_another_machine_is_refused_by_its_facts_or_said_first(tmp_path):
     head = rewritten(made(tmp_path / "head", 2), "machine.json", slower)
     with pytest.raises(UsageError, match=r"cpus: 4 against 2.*--across-machines"):
         two(base, head)
-    told = first_line(two(base, head, across_machines=True))
-    assert told.startswith("The comparison is across machines (cpus: 4 against 2), so")
+    told = two(base, head, across_machines=True)
+    assert told.across == AcrossMachines((), (FactDifference("cpus", 4, 2),))
+    assert "cpus: 4 against 2" in SAID.first_line(told)
 
 
 def test_other_windows_and_other_treatments_are_refused_in_words(tmp_path):
@@ -199,12 +166,11 @@ def test_a_look_is_said_of_the_side_that_was_one(tmp_path):
     found = two(made(tmp_path / "base", 1), made(tmp_path / "head", 2, **look))
     looks = [note.campaign for note in found.notes if isinstance(note, ValidityNote)]
     assert looks == ["head"]
-    assert (
-        "head: The state of the machine excludes no run, because validity.look is set"
-        in " ".join(notes(found))
-    )
-    inside = comparing.compare_variants(of_variants(tmp_path / "variants", **look), Wanted())
-    assert any(note.startswith("The state of the machine excludes") for note in notes(inside))
+    (note,) = [note for note in found.notes if isinstance(note, ValidityNote)]
+    assert SAID.note(note).startswith("head: The state of the machine excludes no run")
+    of_one = inside(of_variants(tmp_path / "variants", **look))
+    (note,) = [note for note in of_one.notes if isinstance(note, ValidityNote)]
+    assert note.campaign is None and SAID.note(note).startswith("The state of the machine")
 
 
 def warmed(campaign: Campaign, calls: int | None, found: int | None = None) -> Campaign:
@@ -253,9 +219,8 @@ def test_the_common_part_is_compared_and_the_rest_is_named(tmp_path):
     of_base, of_head = [note for note in found.notes if isinstance(note, Unmatched)]
     assert (of_base.counterpart, of_head.counterpart) == ("head", "base")
     assert "1 client" in of_base.treatments[0] and "3 clients" in of_head.treatments[0]
-    assert "Treatments of base that were skipped, because head does not have them: " in " ".join(
-        notes(found)
-    )
+    assert of_base.named == of_base.treatments and of_base.unnamed == 0
+    assert of_base.treatments[0] in SAID.note(of_base)
 
 
 def test_occasions_noise_and_what_was_changed_are_said(tmp_path):
@@ -265,13 +230,11 @@ def test_occasions_noise_and_what_was_changed_are_said(tmp_path):
     assert verdicts(found) == {UNCLEAR}, "the A/A pairs of base differ by more"
     assert all(isinstance(item.why, WithinNoise) for item in found.items if item.response == CPU)
     assert Occasions(same_boot=None) in found.notes and Changes(("cell x",)) in found.notes
-    told = "\n".join(notes(found))
-    assert "measured on two occasions" in told and "run STUDY --variant" in told
-    assert "Changes between the two campaigns: cell x." in told
+    assert "cell x" in SAID.note(Changes(("cell x",)))
     bare = two(made(tmp_path / "x", 1), made(tmp_path / "y", 2))
     (noise,) = [note for note in bare.notes if isinstance(note, NoiseNote)]
     assert [side.floor for side in noise.sides] == [None, None]
-    assert "unknown, because neither campaign has control runs" in "\n".join(notes(bare))
+    assert noise.share is None and not noise.imported
 
 
 def test_a_response_is_asked_for_by_name_and_an_unknown_one_is_refused(tmp_path):
@@ -302,7 +265,9 @@ def test_a_head_that_does_not_work_is_worse_though_it_costs_nothing(tmp_path):
     others = [item for item in found.items if item not in ends]
     assert {str(item.why) for item in others} == {"every run of one side failed"}
     assert {item.by_ranks for item in others} == {None}
-    assert "0 of 5 runs completed, compared with 5 of 5 of base" in first_line(found)
+    counts = {(item.why.completed, item.why.runs) for item in ends}
+    assert counts == {((5, 0), (5, 5))}
+    assert "0 of 5 runs completed" in SAID.first_line(found)
 
 
 def saturated_variant(campaign: Campaign, *variants: str) -> Campaign:
@@ -315,13 +280,11 @@ def saturated_variant(campaign: Campaign, *variants: str) -> Campaign:
 
 
 def test_a_saturated_head_is_worse_and_no_saturated_cost_or_latency_is_compared(tmp_path):
-    head = comparing.compare_variants(
-        saturated_variant(of_variants(tmp_path / "c"), SLOW), Wanted()
-    )
+    head = inside(saturated_variant(of_variants(tmp_path / "c"), SLOW))
     assert verdicts(head) == {UNCLEAR} and "saturated" in str(head.items[0].why)
     assert verdicts(head, "completed") == {WORSE} and head.bad(unclear_is_bad=False)
     both = saturated_variant(of_variants(tmp_path / "d"), SLOW, FAST)
-    assert comparing.compare_variants(both, Wanted()).verdict == UNCLEAR
+    assert inside(both).verdict == UNCLEAR
 
 
 def test_a_head_without_a_value_is_refused_for_it_and_not_for_its_blocks(tmp_path):
@@ -330,10 +293,11 @@ def test_a_head_without_a_value_is_refused_for_it_and_not_for_its_blocks(tmp_pat
         row = row_of(path)
         if row["factor.variant"].item() != FAST:
             put_row(row.with_columns(cpu_us_per_message=pl.lit(None, pl.Float64)), path)
-    found = comparing.compare_variants(Campaign(campaign.path), Wanted(("cpu_us_per_message",)))
-    told = " ".join(comparison_table.lines(found))
-    assert f"no run of {found.heads[0]} has a value" in told, told
-    assert "0 blocks" not in told and "no change" not in told
+    found = inside(Campaign(campaign.path), "cpu_us_per_message")
+    (item,) = [item for item in found.items if item.response == CPU]
+    reason = f"no run of {found.heads[0]} has a value"
+    assert (str(item.why), str(found.common_reason)) == (reason, reason)
+    assert reason in " ".join(comparison_table.lines(found))
 
 
 def test_what_broke_the_first_run_stands_in_every_form(tmp_path):
@@ -347,10 +311,12 @@ def test_what_broke_the_first_run_stands_in_every_form(tmp_path):
             ended = [pl.lit("node_died").alias("outcome")]
             ended.append(pl.lit(None, pl.Float64).alias("cpu_us_per_message"))
             row_of(table).with_columns(*ended).pipe(put_row, table)
-    found = comparing.compare_variants(Campaign(broken.path), Wanted())
-    reason = "first incomplete run: node died, client-0: RuntimeError: boom: config missing"
+    found = inside(Campaign(broken.path))
+    incomplete = {i.why.first_incomplete for i in found.items if isinstance(i.why, Completions)}
+    assert incomplete == {Incomplete("node_died", why)}
+    reason = f"first incomplete run: node died, {why}"
     assert reason in comparison.markdown(found) and reason in comparison.junit(found)
-    assert reason in first_line(found)
+    assert reason in SAID.first_line(found)
     # These runs are valid, although they have no values.
     evidence = gather(Campaign(broken.path))
     assert "usable" not in page_headline(evidence, answer_all(evidence))
@@ -364,28 +330,29 @@ def test_the_sentence_counts_the_rows_that_the_reader_sees(tmp_path):
     found = two(base, head, "latency_p50_us", margin=0.0)
     rows = [line for line in comparison.markdown(found).splitlines() if " ❔ " in line]
     assert len(rows) == 5 and sum("runs completed" in row for row in rows) == 1
-    assert "5 of 5 comparisons gave no clear result (margin 0 %)." in first_line(found)
-    told = comparison_table.lines(found)
-    assert "In 3 of 4 treatments, all runs completed (30 runs)." in told
+    assert (len(found.unclear), len(found.shown)) == (5, 5)
+    assert "5 of 5 comparisons" in SAID.first_line(found)
+    assert found.completed == AllCompleted(completed=3, treatments=4, runs=30)
+    assert SAID.completed(found) in comparison_table.lines(found)
 
 
 # -- variants ------------------------------------------------------------------------------------
 
 
 def test_variants_are_compared_inside_blocks_against_the_first(tmp_path):
-    found = comparing.compare_variants(of_variants(tmp_path / "c"), Wanted())
+    found = inside(of_variants(tmp_path / "c"))
     assert (found.base, found.heads, found.margin) == (FAST, (SLOW,), 0.05)
     ratio = next(item.ratio for item in found.items if item.response == CPU)
     assert isinstance(ratio, stats.Interval) and ratio.low < 1 / CPU_RATIO < ratio.high
     assert found.verdict == WORSE and ratio.count == 5
-    other = comparing.compare_variants(of_variants(tmp_path / "d", base=SLOW), Wanted())
+    other = inside(of_variants(tmp_path / "d", base=SLOW))
     assert other.verdict == NOT_WORSE and other.heads == (FAST,)
 
 
 def test_the_verdict_on_the_variants_is_the_first_sentence_of_their_page(tmp_path):
     campaign = of_variants(tmp_path / "c")
     evidence = gather(campaign)
-    verdict = first_line(comparing.compare_variants(campaign, Wanted()))
+    verdict = SAID.first_line(inside(campaign))
     # A sentence on the levels as such could contradict the verdict, which knows the margin.
     assert page_headline(evidence, answer_all(evidence)) == verdict
     assert answer_all(evidence).items == (), "the page has one verdict on each treatment"
@@ -393,13 +360,13 @@ def test_the_verdict_on_the_variants_is_the_first_sentence_of_their_page(tmp_pat
 
 def test_suspects_are_both_sides_of_what_is_worse_and_looks_share_the_error(tmp_path):
     campaign = of_variants(tmp_path / "c")
-    once = comparing.compare_variants(campaign, Wanted())
-    assert set(comparing.suspect_keys(campaign, once)) == {FAST, SLOW}
+    once = inside(campaign)
+    assert set(suspects(campaign)) == {FAST, SLOW}
     looking = rewritten(campaign, "study.json", lambda s: s["answers"].update(looks=2))
-    twice = comparing.compare_variants(looking, Wanted())
+    twice = inside(looking)
     assert twice.level == pytest.approx(1 - (1 - once.level) / 3) and twice.looks == 3
     fine = of_variants(tmp_path / "d", base=SLOW)
-    assert comparing.suspect_keys(fine, comparing.compare_variants(fine, Wanted())) == []
+    assert suspects(fine) == []
 
 
 def disturbed(campaign: Campaign, first_blocks: int, factor: float) -> Campaign:
@@ -419,38 +386,38 @@ def disturbed(campaign: Campaign, first_blocks: int, factor: float) -> Campaign:
 
 def test_the_added_blocks_decide_alone_if_all_blocks_cannot_tell(tmp_path):
     campaign = disturbed(of_variants(tmp_path / "c", blocks=10), first_blocks=5, factor=1e4)
-    found = comparing.compare_variants(campaign, Wanted())
+    found = inside(campaign)
     assert verdicts(found) == {WORSE}
     (item,) = (one for one in found.items if one.response == CPU)
     assert item.base_runs == 5 and item.ratio.low > 2  # the ratio of the undisturbed blocks
     # Without a second look, these blocks are part of the only test.
     once = rewritten(campaign, "study.json", lambda s: s["answers"].update(looks=1))
-    assert verdicts(comparing.compare_variants(once, Wanted())) == {UNCLEAR}
+    assert verdicts(inside(once)) == {UNCLEAR}
 
 
 def test_an_undecided_comparison_is_measured_again_and_states_what_it_could_detect(tmp_path):
     campaign = disturbed(of_variants(tmp_path / "c"), first_blocks=5, factor=1e4)
-    found = comparing.compare_variants(campaign, Wanted())
+    found = inside(campaign)
     assert found.verdict == UNCLEAR
-    assert set(comparing.suspect_keys(campaign, found)) == {FAST, SLOW}
-    assert phrases_in(first_line(found), "comparing.detectable")
-    assert "Detectable changes" not in "\n".join(comparison_table.lines(found)[1:])
+    assert set(suspects(campaign)) == {FAST, SLOW}
+    assert SAID.detectable(found) and SAID.detectable(found) in SAID.first_line(found)
+    assert SAID.detectable(found) not in "\n".join(comparison_table.lines(found)[1:])
 
 
 def test_a_run_without_its_partner_is_left_out_and_counted(tmp_path):
-    found = comparing.compare_variants(of_variants(tmp_path / "c", unknown_runs=(0,)), Wanted())
+    found = inside(of_variants(tmp_path / "c", unknown_runs=(0,)))
     ratio = next(item.ratio for item in found.items if item.response == CPU)
     assert isinstance(ratio, stats.Interval) and ratio.count == 4
     assert UnpairedRuns(1) in found.notes
-    assert "1 run has no partner in the block; the ratios exclude such runs." in notes(found)
+    assert "1 run has no partner" in SAID.note(UnpairedRuns(1))
 
 
 def test_too_few_blocks_and_no_variants_are_said(tmp_path):
-    few = comparing.compare_variants(of_variants(tmp_path / "c", blocks=2), Wanted())
+    few = inside(of_variants(tmp_path / "c", blocks=2))
     assert verdicts(few) == {UNCLEAR}
-    assert "there are only 2 blocks, and at least 3 are needed" in map(why, few.items)
+    assert stats.TooFew(2, 3, "blocks") in [item.why for item in few.items]
     with pytest.raises(UsageError, match="has no variants.*--variant base="):
-        comparing.compare_variants(made(tmp_path / "d", 1), Wanted())
+        inside(made(tmp_path / "d", 1))
 
 
 def test_a_head_that_is_the_base_again_is_told(tmp_path):
@@ -459,12 +426,8 @@ def test_a_head_that_is_the_base_again_is_told(tmp_path):
     def said(**cells: str) -> bool:
         identity = {key.replace("_", ": ").replace("C", "cell "): of for key, of in cells.items()}
         campaign.journal.set("identity", identity)
-        compared = comparing.compare_variants(campaign, Wanted())
-        is_unchanged = UnchangedHead(SLOW, FAST) in compared.notes
-        assert is_unchanged == (
-            f"{SLOW} and {FAST} have the same cells" in " ".join(notes(compared))
-        )
-        return is_unchanged
+        compared = inside(campaign)
+        return UnchangedHead(SLOW, FAST) in compared.notes
 
     assert said(**{f"C{FAST}_x": "1", f"C{SLOW}_x": "1"})
     assert not said(**{f"C{FAST}_x": "1", f"C{SLOW}_x": "2"})
@@ -479,25 +442,28 @@ def test_runs_of_the_base_count_once_however_many_heads_there_are():
         for size in ("8 B", "64 B")
         for head in ("x", "y")
     )
-    verdicts_ = Judged("base", ("x", "y"), items, 0.05, 0.95, 4, 1, Method.PAIRED_BLOCKS)
-    (sentence,) = comparison.completed(verdicts_)
-    assert sentence == "All runs completed (18 runs)."
+    verdicts_ = Comparison("base", ("x", "y"), items, 0.05, 0.95, 4, 1, PAIRED_BLOCKS)
+    assert verdicts_.completed == AllCompleted(completed=4, treatments=4, runs=18)
 
 
 def test_the_page_has_the_verdicts_of_variants_and_no_such_part_without_them(tmp_path):
-    part = section.section(gather(of_variants(tmp_path / "c")))
-    assert part is not None and part.parts[0].tone == "warning"
-    assert part.parts[0].words.startswith(f"{SLOW} is worse than {FAST} in 1 of 1 comparison ")
-    assert part.parts[1].words == "All runs completed (10 runs)."
+    part = page(of_variants(tmp_path / "c")).section()
+    assert part is not None and part.id == "variants" and part.parts[0].tone == "warning"
+    lines = [(line.key, line.value) for line in part.parts[:2]]
+    assert lines == [("comparison.verdict", WORSE), ("comparison.completed", "10")]
     assert [(row["response"], row["verdict"]) for row in part.parts[2].rows] == [(CPU.title, WORSE)]
+    assert part.parts[3].parts[0].key == "comparison.note"
     evidence = gather(of_variants(tmp_path / "f"))
     variants = methods(evidence, answer_all(evidence)).variants
     assert variants is not None and not variants.are_joint
     assert (variants.margin, variants.level) == (0.05, pytest.approx(0.95))
-    assert section.section(gather(made(tmp_path / "d", 1))) is None
+    without = compared_variants(gather(made(tmp_path / "d", 1)))
+    assert without == ComparedVariants() and topic_page("comparison", without).section() is None
     none = of_variants(tmp_path / "e", skip={"language": FAST})
-    told = section.section(gather(none))
-    assert told is not None and "cannot be compared" in told.parts[0].words
+    told = page(none).section()
+    assert told is not None and told.parts[0].key == "comparison.reason"
+    assert compared_variants(gather(none)).reason == told.parts[0].value
+    assert "no treatment is planned for both" in told.parts[0].value
 
 
 # -- lost messages and failed calls ----------------------------------------------------------------
@@ -520,10 +486,10 @@ TENTH = [0.10, 0.11, 0.09, 0.10, 0.10]
 def test_a_head_that_loses_a_tenth_is_worse_whatever_else_is_compared(tmp_path, name):
     # The slow language is the base, so the head is better in all other responses.
     campaign = losing(of_variants(tmp_path / "c", base=SLOW), FAST, TENTH, name)
-    found = comparing.compare_variants(campaign, Wanted(("latency_p50_us",)))
+    found = inside(campaign, "latency_p50_us")
     assert found.verdict == WORSE and exit_code(found, Limits(), gate()) == 1
     told = f"{FAST} 10 %, {SLOW} 0 %; +10 percentage points"
-    assert told in first_line(found)
+    assert told in SAID.first_line(found)
     for text in (
         "\n".join(comparison_table.lines(found)),
         comparison.markdown(found),
@@ -537,26 +503,28 @@ def test_a_head_that_loses_a_tenth_is_worse_whatever_else_is_compared(tmp_path, 
                  and item["verdict"] == WORSE)  # fmt: skip
     assert share["shares"] == pytest.approx([0.0, 0.1])
     assert share["difference"][1] > 0.01 and share["ratio"] is None
-    asked = comparing.compare_variants(campaign, Wanted(("loss_share", "failed_share")))
+    asked = inside(campaign, "loss_share", "failed_share")
     assert asked.verdict == WORSE
-    part = section.section(gather(campaign))
+    part = page(campaign).section()
     assert part is not None and told in part.parts[0].words
-    assert told in verdict(gather(campaign))
+    assert told in " ".join(page(campaign).sentences)
 
 
 def test_losses_that_both_sides_have_or_that_are_few_are_not_worse_and_are_named(tmp_path):
     campaign = losing(of_variants(tmp_path / "c", base=SLOW), FAST, [0.001, 0.0, 0.0, 0.001, 0.0])
-    found = comparing.compare_variants(campaign, Wanted())
+    found = inside(campaign)
     assert found.verdict == NOT_WORSE
-    assert "Share of messages lost, the only treatment: swift 0.040 %" in first_line(found)
-    assert "margin of 1 percentage point." in " ".join(notes(found))
-    strict = comparing.compare_variants(campaign, Wanted(margin=0.0))
+    (lost,) = found.increased
+    assert lost.shares == (0.0, pytest.approx(0.0004))
+    assert SAID.increased(lost) in SAID.first_line(found)
+    assert SharesNote(0.01, ("loss_share",)) in found.notes
+    strict = inside(campaign, margin=0.0)
     assert verdicts(strict, "loss_share") == {UNCLEAR}
     erratic = losing(campaign, FAST, [0.0, 0.0, 0.5, 0.0, 0.0])
-    assert verdicts(comparing.compare_variants(erratic, Wanted()), "loss_share") == {UNCLEAR}
-    none = comparing.compare_variants(of_variants(tmp_path / "d"), Wanted())
+    assert verdicts(inside(erratic), "loss_share") == {UNCLEAR}
+    none = inside(of_variants(tmp_path / "d"))
     assert SharesNote(None, ("loss_share",)) in none.notes  # topics have no calls
-    assert "No message was lost in the compared runs." in notes(none)
+    assert "No message was lost" in SAID.note(SharesNote(None, ("loss_share",)))
     assert not verdicts(none, "loss_share")
 
 
@@ -564,8 +532,7 @@ def test_losses_that_no_run_recorded_are_not_called_absent(tmp_path):
     counters = {name: None for name in ("lost", "failed", "expected", "received_unique")}
     found = two(*(changed(made(tmp_path / side, 1), **counters) for side in ("a", "b")))
     assert SharesNote(None, ()) in found.notes
-    assert phrases_in(notes(found), "comparing_notes.losses_unknown")
-    assert not phrases_in(notes(found), "comparing_notes.no_losses")
+    assert "no record" in SAID.note(SharesNote(None, ()))
 
 
 def test_a_campaign_of_a_command_gets_no_advice_on_variants(tmp_path):
@@ -573,18 +540,17 @@ def test_a_campaign_of_a_command_gets_no_advice_on_variants(tmp_path):
         study["exec"] = {"command": ["true"]}
 
     sides = [made(tmp_path / side, 1) for side in ("a", "b")]
-    advice = "comparing_notes.side_by_side_advice"
-    assert phrases_in(notes(two(*sides)), advice)
+    assert Occasions(None, have_variants=True) in two(*sides).notes
     commands = [rewritten(side, "study.json", of_command) for side in sides]
     assert commands[0].study.request is not None
-    assert not phrases_in(notes(two(*commands)), advice)
+    assert Occasions(None, have_variants=False) in two(*commands).notes
 
 
 def test_losses_of_two_occasions_are_compared_by_their_difference_and_the_noise(tmp_path):
     base = made(tmp_path / "base", 1)
     found = two(base, made(tmp_path / "head", 2, loss_share=0.3), "cpu_us_per_message")
     assert verdicts(found, "loss_share") == {WORSE}
-    assert "share of messages lost" in first_line(found)
+    assert found.named[0].response.column == "loss_share", "losses precede costs"
     same = two(made(tmp_path / "one", 3, loss_share=0.3), made(tmp_path / "two", 4, loss_share=0.3))
     assert WORSE not in verdicts(same, "loss_share")
     assert verdicts(two(base, made(tmp_path / "more", 5), "loss_share"), "loss_share") == {
@@ -623,7 +589,7 @@ def test_an_estimate_without_a_finite_value_decides_nothing(low, high) -> None:
     rate = Response("rate_hz_achieved", "rate", "Hz")
     for response in (CPU, rate):
         decided = judged(item(low, high, response=response), 0.05)
-        is_wide = decided.why is Cause.INCLUDES_MARGIN
+        is_wide = decided.why == INCLUDES_MARGIN
         assert decided.verdict == UNCLEAR and (is_wide or "no finite number" in str(decided.why))
     assert judged(item(0.0, 0.5, response=rate), 0.05).verdict == UNCLEAR
     assert judged(item(1.0, 1.0, exact=math.inf), 0.05).verdict == UNCLEAR
@@ -682,9 +648,9 @@ def test_junit_has_a_case_for_each_treatment_and_response(tmp_path):
 
 def test_a_limit_beyond_all_numbers_is_no_loss_and_stays_json():
     wide = judged(item(1e-320, float("inf")), 0.05)
-    assert wide.verdict == UNCLEAR and "∞)" in result_of(wide)
-    assert wide.why is Cause.INCLUDES_MARGIN
-    told = Judged("a", ("b",), (wide,), 0.05, 0.95)
+    assert wide.verdict == UNCLEAR and "∞)" in SAID.numbers(wide)
+    assert wide.why == INCLUDES_MARGIN
+    told = Comparison("a", ("b",), (wide,), 0.05, 0.95)
     assert (
         json.loads(json.dumps(comparison.json_document(told), allow_nan=False))["items"][0]["high"]
         is None
@@ -699,7 +665,7 @@ def test_markdown_has_the_answer_first_and_no_cell_breaks_its_table(tmp_path):
     assert lines[0].startswith("**he&#124;ad is worse than base in 4 of 4")
     rows = [line for line in lines if line.startswith("|")]
     assert {line.count("|") for line in rows} == {7} and len(rows) == 2 + 4
-    assert comparison_table.lines(found)[0] == first_line(found)
+    assert comparison_table.lines(found)[0] == SAID.first_line(found)
     assert json.loads(json.dumps(comparison.json_document(found)))["verdict"] == WORSE
 
 
@@ -711,9 +677,9 @@ def gate(**options: Any) -> Any:
 
 
 def test_without_a_valid_run_nothing_is_compared_and_no_answer_is_green(tmp_path):
-    found = comparing.compare_variants(of_variants(tmp_path / "c", unknown_runs=ALL), Wanted())
-    assert found.nothing_usable and detectable(found) == ""
-    assert first_line(found).startswith("No comparison is possible, because no treatment has")
+    found = inside(of_variants(tmp_path / "c", unknown_runs=ALL))
+    assert found.nothing_usable and SAID.detectable(found) == ""
+    assert "No comparison is possible" in SAID.first_line(found)
     root = ElementTree.fromstring(comparison.junit(found))
     assert sum(int(suite.get("errors", 0)) for suite in root) == 1
     assert root.find(".//error[@type='no valid run']") is not None
@@ -725,12 +691,12 @@ def test_without_a_valid_run_nothing_is_compared_and_no_answer_is_green(tmp_path
 
 
 def test_a_comparison_that_cannot_tell_has_its_own_code_and_is_no_pass(tmp_path):
-    few = comparing.compare_variants(of_variants(tmp_path / "c", blocks=2), Wanted())
+    few = inside(of_variants(tmp_path / "c", blocks=2))
     assert not few.nothing_usable
     assert exit_code(few, Limits(), gate()) == EXIT_CANNOT_TELL
     assert exit_code(few, Limits(), gate(cannot_tell="pass")) == 0
     assert exit_code(few, Limits(), gate(cannot_tell="fail")) == 1
-    worse = comparing.compare_variants(of_variants(tmp_path / "d"), Wanted())
+    worse = inside(of_variants(tmp_path / "d"))
     assert exit_code(worse, Limits(), gate()) == 1
     assert ElementTree.fromstring(comparison.junit(worse)).find(".//error") is None
 
@@ -760,40 +726,40 @@ def test_the_smallest_change_that_would_have_been_worse_is_at_the_verdict_s_edge
 
 
 def test_a_gate_tells_what_it_could_have_detected_in_every_form(tmp_path):
-    found = comparing.compare_variants(of_variants(tmp_path / "c"), Wanted())
-    told = detectable(found)
-    assert told.startswith("Detectable changes, given the margin of 5 % and the widths of the")
-    assert "intervals: an increase of CPU time per message by at least " in told
-    assert told in comparison_table.lines(found)
-    assert "Detectable changes, given the margin of " in comparison.markdown(found)
+    found = inside(of_variants(tmp_path / "c"))
+    told = SAID.detectable(found)
+    (change,) = found.changes
+    assert (change.response, change.is_range) == (CPU, False)
+    assert change.smallest == change.largest == pytest.approx(100 * found.detectable()[CPU][0])
+    assert told in comparison_table.lines(found) and told in comparison.markdown(found)
     suite = ElementTree.fromstring(comparison.junit(found)).find("testsuite")
     assert told in (suite.find("system-out").text or "")
     assert min(comparison.json_document(found)["detectable"]["cpu_us_per_message"]) > 0.05
 
 
 def test_a_percentile_of_few_messages_is_refused_for_its_messages_not_for_its_blocks(tmp_path):
-    wanted = Wanted(("latency_p99_us",))
-    inside = comparing.compare_variants(of_variants(tmp_path / "variants"), wanted)
+    wanted = ("latency_p99_us",)
+    together = inside(of_variants(tmp_path / "variants"), *wanted)
     apart = two(*(made(tmp_path / name, 1) for name in ("a", "b")), "latency_p99_us")
-    for judged_ in (inside, apart):
+    for judged_ in (together, apart):
         told = " ".join(comparison_table.lines(judged_))
         assert "messages in a run, and at least 1\u202f000 are needed" in told, told
         assert "0 blocks" not in told
 
 
 @pytest.mark.parametrize(("base", "head", "verdict"), [(0, 7, WORSE), (7, 0, NOT_WORSE)])
-@pytest.mark.parametrize("inside", [True, False])
+@pytest.mark.parametrize("are_variants", [True, False])
 def test_a_count_that_is_zero_on_one_side_has_a_difference_and_a_verdict(
-    tmp_path, inside, base, head, verdict
+    tmp_path, are_variants, base, head, verdict
 ):
     """A gate on errors must be able to fail while its base has none."""
-    if inside:
+    if are_variants:
         campaign = of_variants(tmp_path / "c")
         for path in campaign.path.glob("runs/*/summary.json"):
             row = row_of(path)
             errors = base if row["factor.variant"].item() == FAST else head
             row.with_columns(pl.lit(float(errors)).alias("value.errors")).pipe(put_row, path)
-        found = comparing.compare_variants(Campaign(campaign.path), Wanted(("value.errors",)))
+        found = inside(Campaign(campaign.path), "value.errors")
     else:
         sides = [
             changed(made(tmp_path / name, seed), **{"value.errors": number})
@@ -803,7 +769,7 @@ def test_a_count_that_is_zero_on_one_side_has_a_difference_and_a_verdict(
     assert verdicts(found, "value.errors") == {verdict}
     item = next(item for item in found.items if item.values)
     assert item.values == (base, head)
-    assert f"a difference of {words.number(head - base)}" in result_of(item)
+    assert item.difference.estimate == head - base and "a difference of" in SAID.numbers(item)
 
 
 def test_a_requested_response_stays_without_values_and_default_costs_do_not(tmp_path):
@@ -811,7 +777,7 @@ def test_a_requested_response_stays_without_values_and_default_costs_do_not(tmp_
         study["question"][0]["responses"] = ["value.errors", "wire_bytes_per_message"]
 
     campaign = rewritten(of_variants(tmp_path / "c"), "study.json", asked)
-    found = comparing.compare_variants(campaign, Wanted())
+    found = inside(campaign)
     assert verdicts(found, "value.errors") == {UNCLEAR}
     assert verdicts(found, "wire_bytes_per_message") == set()
 
@@ -824,9 +790,9 @@ def test_a_count_that_is_zero_in_some_runs_has_a_difference(tmp_path, head, verd
         some = float(row["block"].item() == 1)
         errors = some if row["factor.variant"].item() == FAST else some + head
         row.with_columns(pl.lit(errors).alias("value.errors")).pipe(put_row, path)
-    found = comparing.compare_variants(Campaign(campaign.path), Wanted(("value.errors",)))
+    found = inside(Campaign(campaign.path), "value.errors")
     item = next(item for item in found.items if item.values)
-    assert item.verdict == verdict and "a difference of" in result_of(item)
+    assert item.verdict == verdict and "a difference of" in SAID.numbers(item)
     assert found.detectable() == {}, "a difference is no share"
 
 
@@ -839,10 +805,9 @@ def test_a_rate_that_falls_to_zero_is_worse(tmp_path):
 
 
 def test_percentiles_of_too_few_messages_are_the_reason_of_the_first_line(tmp_path):
-    found = comparing.compare_variants(of_variants(tmp_path / "c"), Wanted(("latency_p99_us",)))
-    sentence = first_line(found)
-    assert "gave no clear result: there are only" in sentence
-    assert "More blocks" not in sentence, "more blocks do not make runs longer"
+    found = inside(of_variants(tmp_path / "c"), "latency_p99_us")
+    assert isinstance(found.common_reason, stats.TooFew)
+    assert "More blocks" not in SAID.first_line(found), "more blocks do not make runs longer"
 
 
 def test_an_interval_without_bounds_is_no_pass():

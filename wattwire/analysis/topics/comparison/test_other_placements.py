@@ -8,19 +8,27 @@ import numpy as np
 import polars as pl
 import pytest
 
-from wattwire.analysis import comparing
-from wattwire.analysis.comparing import NOT_WORSE, UNCLEAR, WORSE, Source, Wanted
-from wattwire.analysis.comparing.decision import OtherPlacement
+from wattwire.analysis.dataset import gather
+from wattwire.analysis.topics.comparison.decision import (
+    NOT_WORSE,
+    UNCLEAR,
+    WORSE,
+    OtherPlacement,
+)
+from wattwire.analysis.topics.comparison.numbers import compare
+from wattwire.analysis.topics.comparison.requested import Wanted
+from wattwire.analysis.topics.comparison.two_campaigns import Source, two_campaigns
+from wattwire.analysis.topics.comparison.variants import variants_of
 from wattwire.analysis.topics.placements.apart import COLUMNS
 from wattwire.cli.main import main
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_CANNOT_TELL
-from wattwire.report.tests.phrase_search import phrases_in
+from wattwire.report.tests.compared_campaigns import of_variants
 from wattwire.report.tests.synthetic import Shape, put_row, row_of, write_campaign
-from wattwire.report.tests.test_comparing import of_variants
-from wattwire.report.words.comparing import first_line, result_and_reason
+from wattwire.report.topic_page import Sentences
 from wattwire.store import Campaign
 
 SHAPE = Shape(blocks=5, patterns=("topic",), intervals_s=(0.05,), clients=(1,), duration_s=2.0)
+SAID = Sentences("comparison")
 TIMES = ("cpu_us_per_message", "latency_p50_us")
 
 
@@ -47,7 +55,7 @@ def campaign(folder, same, seed=1, slower=1.0, levels=None):
 
 def compared(base, head, *names):
     sources = [Source(one.path.name, one, {}) for one in (base, head)]
-    return comparing.compare_two(*sources, Wanted(names or TIMES, 2.0))
+    return compare(two_campaigns(*sources), Wanted(names or TIMES, 2.0))
 
 
 def test_a_slower_head_on_other_cores_is_neither_worse_nor_not_worse(tmp_path):
@@ -58,9 +66,10 @@ def test_a_slower_head_on_other_cores_is_neither_worse_nor_not_worse(tmp_path):
     for item in of_times:
         assert isinstance(item.why, OtherPlacement) and item.why.nearness == "same_cpu"
         assert item.why.shares == pytest.approx((0.99, 0.05), abs=0.05)
-        assert phrases_in(result_and_reason(item), "comparing.other_placement")
+        assert "different placements" in SAID.numbers_and_reason(item)
     assert elsewhere.verdict == UNCLEAR
-    assert first_line(elsewhere).values["phrases"][1].values["comparisons"] == len(of_times)
+    assert elsewhere.in_other_placements == len(of_times)
+    assert SAID.placements(elsewhere) in SAID.first_line(elsewhere)
     not_slower = compared(base, campaign(tmp_path / "fast", 0.05, 3))
     assert {item.verdict for item in not_slower.items if item.response.column in TIMES} == {UNCLEAR}
 
@@ -118,5 +127,5 @@ def test_variants_that_ask_for_other_cores_have_a_verdict(tmp_path, head_cores, 
     for entry in plan:
         entry["levels"]["cores"] = cores[entry["treatment"]["variant"]]
     (found.path / "plan.json").write_text(json.dumps(plan))
-    judged = comparing.compare_variants(Campaign(found.path), Wanted(TIMES[:1]))
+    judged = compare(variants_of(gather(Campaign(found.path))), Wanted(TIMES[:1]))
     assert {item.verdict for item in judged.items if not item.response.share} == {verdict}
