@@ -35,7 +35,7 @@ class Significance:
 
     def rejects(self, level: float) -> bool:
         """Return whether p is below `level`."""
-        return self.p < level
+        return bool(self.p < level)  # p may be a number of numpy
 
     def powerless(self, level: float) -> bool:
         """Return whether p cannot be below `level` for any data of these sizes."""

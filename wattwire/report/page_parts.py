@@ -17,7 +17,7 @@ from operator import itemgetter
 from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.document import Document
-from wattwire.analysis.latency import Series
+from wattwire.analysis.header import Header
 from wattwire.analysis.topics import topics
 from wattwire.report import sections
 from wattwire.report.findings import Findings
@@ -30,19 +30,46 @@ TITLE = 0
 
 
 @dataclass(frozen=True)
-class PageData:
-    """Input of all sections."""
+class OpenCampaign:
+    """What sections that are no topic yet read of a campaign. A stored document lacks it."""
 
     evidence: Evidence
     answers: Answers
-    document: Document
-    series: Mapping[str, Series]
     findings: Findings
+
+
+@dataclass(frozen=True)
+class PageData:
+    """Input of all sections: the document, and the campaign for sections that need it."""
+
+    document: Document
+    campaign: OpenCampaign | None = None
+
+    @property
+    def evidence(self) -> Evidence:
+        """The evidence of the campaign, for sections that need it."""
+        return self._open.evidence
+
+    @property
+    def answers(self) -> Answers:
+        """The contrasts, for sections that need the campaign."""
+        return self._open.answers
+
+    @property
+    def findings(self) -> Findings:
+        """The findings, for sections that need the campaign."""
+        return self._open.findings
+
+    @property
+    def _open(self) -> OpenCampaign:
+        if self.campaign is None:
+            raise ValueError("a section that does not state needs_campaign reads the campaign")
+        return self.campaign
 
     @cached_property
     def topics(self) -> dict[str, TopicPage]:
         """What each topic prints on the page."""
-        factors = factor_columns(self.evidence)
+        factors = factor_columns(self.document.header)
         return {
             name: topic_page(name, result, factors, topics()[name].place_of_parts)
             for name, result in self.document.results.items()
@@ -83,6 +110,8 @@ class PagePart:
 
     If `measured_only` is true, the page of an imported campaign omits the section, because imports
     have no messages, meters or nodes. If `of_messages` is true, the page of a command omits it.
+    A section that `needs_campaign` reads more than the document, so a stored document cannot
+    replace its campaign (`report --from`). No topic does.
     """
 
     place: int
@@ -90,16 +119,29 @@ class PagePart:
     head: Callable[[PageData], Iterable[HeadLine]] = no_lines
     measured_only: bool = False
     of_messages: bool = False
+    needs_campaign: bool = True
 
-    def applies(self, evidence: Evidence) -> bool:
+    def applies(self, header: Header) -> bool:
         """Return whether the campaign has the data that the section needs."""
-        lacks_messages = evidence.study.request is not None
-        return not (self.measured_only and evidence.imported or self.of_messages and lacks_messages)
+        is_left_out = self.measured_only and header.is_imported
+        return not (is_left_out or self.of_messages and header.is_command)
+
+
+def parts_of(header: Header) -> list[PagePart]:
+    """Return the parts of a campaign's page, sorted by place."""
+    return [part for part in page_parts().values() if part.applies(header)]
+
+
+def parts_needing_campaign(header: Header) -> list[str]:
+    """Return the names of those parts of a campaign's page that a document cannot print."""
+    return [
+        name for name, part in page_parts().items() if part.needs_campaign and part.applies(header)
+    ]
 
 
 @cache
-def page_parts() -> tuple[PagePart, ...]:
-    """Return the PART of every module in `sections/` and of every topic, sorted by place.
+def page_parts() -> Mapping[str, PagePart]:
+    """Return the PART of every module in `sections/` and of every topic by name, in page order.
 
     Raises ValueError if two parts have the same place.
     """
@@ -108,7 +150,7 @@ def page_parts() -> tuple[PagePart, ...]:
         for module in pkgutil.iter_modules(sections.__path__)
     }
     parts |= {
-        name: PagePart(topic.place, partial(_topic_sections, name))
+        name: PagePart(topic.place, partial(_topic_sections, name), needs_campaign=False)
         for name, topic in topics().items()
         if topic.place is not None and not topic.section
     }
@@ -117,7 +159,7 @@ def page_parts() -> tuple[PagePart, ...]:
         other = by_place.setdefault(part.place, name)
         if other != name:
             raise ValueError(f"sections {other} and {name}: both have place {part.place}")
-    return tuple(parts[name] for _, name in sorted(by_place.items()))
+    return {name: parts[name] for _, name in sorted(by_place.items())}
 
 
 def _topic_sections(name: str, data: PageData) -> list[Section | None]:

@@ -17,7 +17,7 @@ from wattwire.analysis.topics.methods.numbers import methods
 from wattwire.model.errors import UsageError
 from wattwire.report import findings
 from wattwire.report.headline import headline
-from wattwire.report.page_parts import PageData
+from wattwire.report.page_parts import OpenCampaign, PageData
 from wattwire.report.parts import Text
 from wattwire.report.print.latex import escaped
 from wattwire.report.topic_page import Placed, topic_page
@@ -56,7 +56,8 @@ def documents(
     evidence = gather(reader)
     answers, series = answer_all(evidence), all_series(evidence)
     results = document(evidence, answers, series)
-    data = PageData(evidence, answers, results, series, findings.look(evidence, series))
+    campaign = OpenCampaign(evidence, answers, findings.look(evidence, series))
+    data = PageData(results, campaign)
     title = evidence.study.heading
     sentences = [redacted(text.words) for text in methods_texts(data)]
     texts = {
