@@ -116,4 +116,6 @@ def _by_place(
 
 def _verdict(evidence: Evidence) -> Iterator[TitleSentence]:
     if judges_variants(evidence):
-        yield TitleSentence(VERDICT, comparing.verdict(evidence))
+        verdict = comparing.verdict(evidence)
+        for sentence in verdict.values.get("phrases", (verdict,)):
+            yield TitleSentence(VERDICT, str(sentence))
