@@ -168,8 +168,8 @@ def _head(parts: Sequence[PagePart], data: PageData) -> tuple[str, str, list[Hea
         head_lines += [HeadLine(at[0], text, True, at[1:]) for at, text in topic.lines]
         head_lines += [HeadLine(at[0], text, False, at[1:]) for at, text in topic.terminal_lines]
     head_lines.sort(key=lambda line: (line.place, line.within))
-    titles = [line.text for line in head_lines if line.place == TITLE]
-    titles += page_headline(data.document, stated)
+    titles = page_headline(data.document, stated)
+    titles += [line.text for line in head_lines if line.place == TITLE and line.text]
     title, rest = split(titles, TITLE_MAX)
     return title, rest, [line for line in head_lines if line.place != TITLE]
 

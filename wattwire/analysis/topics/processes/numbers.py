@@ -131,8 +131,8 @@ def costs(executed: Executed) -> Costs:
 def _process(row: Row) -> ProcessCosts:
     low, high = row.mean("energy_estimate_low_j"), row.mean("energy_estimate_high_j")
     estimate = None if low is None or high is None else Band(low, high)
-    costs_of = {name: _cost(row, name) for name in COSTS}
-    return ProcessCosts(row.name, row.count, **costs_of, energy_estimate=estimate)
+    by_name = {name: _cost(row, name) for name in COSTS}
+    return ProcessCosts(row.name, row.count, energy_estimate=estimate, **by_name)
 
 
 def _cost(row: Row, name: str) -> Cost:
