@@ -19,7 +19,6 @@ from wattwire.analysis.document import Document, document
 from wattwire.analysis.latency import all_series
 from wattwire.analysis.topics.validity.numbers import Validity
 from wattwire.model.errors import UsageError
-from wattwire.report import findings
 from wattwire.report.figures.downsample import Thinner
 from wattwire.report.html.columnar_json import packed_charts, script_json
 from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart, page_parts
@@ -73,7 +72,7 @@ def write_report(campaign: Path | CampaignReader, printed: bool = False) -> tupl
         answers = answer_all(evidence)
         series = all_series(evidence)
         results = document(evidence, answers, series)
-        data = PageData(evidence, answers, results, series, findings.look(evidence, series))
+        data = PageData(evidence, answers, results, series)
         parts = [part for part in page_parts() if part.applies(evidence)]
         sections, thinner = [], Thinner()
         for built in _sections(parts, data):

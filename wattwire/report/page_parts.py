@@ -20,7 +20,6 @@ from wattwire.analysis.document import Document
 from wattwire.analysis.latency import Series
 from wattwire.analysis.topics import topics
 from wattwire.report import sections
-from wattwire.report.findings import Findings
 from wattwire.report.parts import Section
 from wattwire.report.tables.factor_columns import factor_columns
 from wattwire.report.topic_page import Place, Placed, TopicPage, topic_page
@@ -37,7 +36,6 @@ class PageData:
     answers: Answers
     document: Document
     series: Mapping[str, Series]
-    findings: Findings
 
     @cached_property
     def topics(self) -> dict[str, TopicPage]:

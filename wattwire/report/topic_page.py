@@ -15,6 +15,8 @@ them on the page. The page is written in a few elements of HTML:
     <figure id="ID" data-chart="NAME" data-points="FIELD" data-x="TITLE" data-y="TITLE">
       <caption>, <figcaption>                       its title and its caption
     <details>                  a fold; <summary> is its title
+    <section data-folder="FOLDER" data-field="FIELD">
+                               the parts that the page.html.j2 in this folder prints about a field
 
 Without <h2>, the parts join the section that the topic names. All parts of a section are sorted by
 `data-place`, numbers with dots such as 30.2.10, which is between 30.2 and 30.3. The place of a part
@@ -57,7 +59,7 @@ from wattwire.report.parts import Column, Figure, Fold, Section, Table, Text, wi
 from wattwire.stats import Interval, NotComputable
 
 PARTS = frozenset({"p", "table", "figure", "details"})
-ELEMENTS = PARTS | {"header", "h2", "caption", "th", "tfoot", "figcaption", "summary"}
+ELEMENTS = PARTS | {"section", "header", "h2", "caption", "th", "tfoot", "figcaption", "summary"}
 TERMINAL, TITLE = "terminal", "title"
 """Classes of lines at the top of the page: those that the terminal prints, too, and the title's."""
 _SPACE = re.compile(r"[ \t\r\n]+")
@@ -99,6 +101,12 @@ def capital(text: str) -> str:
     """Return text with a capital first letter. Escaped text stays escaped."""
     text = one_line(text)
     return text[:1].upper() + text[1:]
+
+
+def lowered(text: str) -> str:
+    """Return text with a small first letter. Escaped text stays escaped."""
+    text = one_line(text)
+    return text[:1].lower() + text[1:]
 
 
 def outcome(key: str) -> str:
@@ -149,6 +157,7 @@ FILTERS: dict[str, Callable[..., str]] = {
     "limits": limits,
     "without_ending": without_ending,
     "capital": capital,
+    "lowered": lowered,
     "outcome": outcome,
     "p_equals": words.p_equals,
     "proportionality": proportionality,
@@ -182,7 +191,10 @@ HTML, PLAIN = _environment(True), _environment(False)
 
 
 class Sentences:
-    """The sentences of a topic as plain text: each macro of its `words.j2` is a method."""
+    """The sentences of a topic as plain text: each macro of its `words.j2` is a method.
+
+    `topic` is a folder below `topics/`.
+    """
 
     def __init__(self, topic: str) -> None:
         self._macros = PLAIN.get_template(f"{topic}/words.j2").module
@@ -227,10 +239,12 @@ def topic_page(
 ) -> TopicPage:
     """Return what a topic prints about its result. `factors` are the columns of varied factors.
 
+    `topic` is a folder below `topics/`. Its template sees the result under the folder's name.
     `place` is that of parts without a place. Raises ValueError for an unknown element.
     """
     reader = _Elements()
-    reader.feed(HTML.get_template(f"{topic}/page.html.j2").render({topic: result}))
+    name = topic.rpartition("/")[2]
+    reader.feed(HTML.get_template(f"{topic}/page.html.j2").render({name: result}))
     reader.close()
     elements = reader.elements
     titles = [element for element in elements if element.tag == "h2"]
@@ -240,7 +254,7 @@ def topic_page(
     return TopicPage(
         title.given.get("id", topic.replace("_", "-")),
         title.text,
-        tuple((part.place(place), build.part(part)) for part in elements if part.is_part),
+        tuple(part for element in elements for part in build.parts(element, place)),
         tuple((line.place(), line.text) for line in lines if line.style == ""),
         tuple((line.place(), line.text) for line in lines if line.style == TERMINAL),
         tuple(line.text for line in lines if line.style == TITLE),
@@ -312,6 +326,14 @@ class _Builder:
     topic: str
     result: Any
     factors: Sequence[Column]
+
+    def parts(self, element: _Element, place: int) -> Sequence[Placed]:
+        """Return the parts of an element; none if it declares a line or a title."""
+        if element.tag == "section":
+            given = element.given
+            field = _field(self.result, given["data-field"])
+            return topic_page(given["data-folder"], field, self.factors, place).parts
+        return [(element.place(place), self.part(element))] if element.is_part else ()
 
     def part(self, element: _Element) -> Part:
         given = element.given

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from wattwire.analysis.charts import Chart
 from wattwire.report.figures.calls import calls_chart
-from wattwire.report.figures.curves import ecdf_chart
+from wattwire.report.figures.curves import ecdf_chart, sizes_chart
 from wattwire.report.figures.effects import ratios_chart
 from wattwire.report.figures.relations import scatter_chart
 from wattwire.report.figures.runs import runs_chart
@@ -37,11 +37,16 @@ def _scatter(chart: Chart, across: str, up: str) -> Spec:
     return scatter_chart(chart.points, *groups, (across, up))
 
 
+def _sizes(chart: Chart, across: str, up: str) -> Spec:
+    return sizes_chart(chart.points, chart.colours, chart.colour_title, chart.panels)
+
+
 CHARTS: Mapping[str, Callable[[Chart, str, str], Spec]] = {
     "calls": _calls,
     "ecdf": _ecdf,
     "ratios": _ratios,
     "runs": _runs,
     "scatter": _scatter,
+    "sizes": _sizes,
 }
 """Name in a template → function of the chart and of the titles of its x and y axis."""

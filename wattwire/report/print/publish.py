@@ -11,8 +11,8 @@ from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import CampaignReader, Evidence, gather
 from wattwire.analysis.document import document
 from wattwire.analysis.latency import all_series
+from wattwire.analysis.topics.findings.numbers import findings
 from wattwire.model.errors import UsageError
-from wattwire.report import findings
 from wattwire.report.print.latex import escaped
 from wattwire.report.words.headline import headline
 from wattwire.report.words.methods import measured_on, methods
@@ -64,8 +64,7 @@ def documents(
 
 
 def _observed_threats(evidence: Evidence, answers: Answers) -> list[Threat]:
-    results = findings.look(evidence, all_series(evidence))
-    return seen(evidence, answers, results)
+    return seen(evidence, answers, findings(evidence, all_series(evidence)))
 
 
 def _title(evidence: Evidence) -> str:

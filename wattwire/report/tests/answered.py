@@ -9,7 +9,6 @@ from wattwire.analysis.topics.answers.numbers import AnsweredStudy, answered
 from wattwire.analysis.topics.interactions.numbers import interactions
 from wattwire.analysis.topics.ranking.numbers import ranking
 from wattwire.analysis.topics.unanswered.numbers import unanswered
-from wattwire.report.findings import Findings
 from wattwire.report.page_parts import PageData
 from wattwire.report.parts import Section
 from wattwire.report.sections import answers as answers_section
@@ -35,7 +34,7 @@ def answered_study(evidence: Evidence, answers: Answers) -> AnsweredStudy:
 def section(evidence: Evidence, answers: Answers) -> Section:
     """Return the section on the answers."""
     results = document(evidence, answers)
-    return answers_section.section(PageData(evidence, answers, results, {}, Findings((), ())))
+    return answers_section.section(PageData(evidence, answers, results, {}))
 
 
 def _results(evidence: Evidence, answers: Answers) -> Document:

@@ -17,11 +17,12 @@ import yaml
 from wattwire import imports
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
+from wattwire.analysis.topics.findings.datagrams import DropRun, Drops
+from wattwire.analysis.topics.findings.fragments.numbers import Discards, Fragments
+from wattwire.analysis.topics.findings.numbers import Detection, Findings
 from wattwire.imports import Remark
 from wattwire.imports.tests.test_writing import ABOUT, tiny
 from wattwire.model.errors import UsageError
-from wattwire.report.findings import Findings
-from wattwire.report.findings.finding import Finding
 from wattwire.report.print import publish
 from wattwire.report.tests.synthetic import Shape, put_row, row_of, write_campaign
 from wattwire.report.words.methods import methods
@@ -235,13 +236,15 @@ def test_what_the_page_warns_of_elsewhere_is_among_the_threats(tmp_path):
 
 def test_findings_on_causes_and_on_imported_data_are_threats(tmp_path):
     own = gather(Campaign(write_campaign(tmp_path / "c", Shape(**SMALL))))
-    cause = Finding("x", "Acknowledgements are awaited", False, "The kernel waits 40 ms.", (), "")
-    told = seen(own, answer_all(own), Findings((cause,), ()))
-    assert ("internal", "Acknowledgements are awaited (suspected). The kernel waits 40 ms.") in told
+    discards = Discards(Drops(3, (DropRun((), "b", 12.0, 9.0),), {}, {}))
+    detection = Detection("findings/fragments", Fragments(3, (discards,)))
+    told = seen(own, answer_all(own), Findings(True, True, (detection,)))
+    of_causes = [text for kind, text in told if kind == "internal" and " (suspected). " in text]
+    assert len(of_causes) == 1 and of_causes[0].startswith("Datagrams discarded during reassembly")
     copied = Remark("Files that are copies", "They count twice.", ({"file": "a"},))
     imported = dataclasses.replace(tiny(), remarks=(copied,))
     theirs = gather(imports.write(imported, tmp_path / "i", ABOUT, {}))
-    told = seen(theirs, answer_all(theirs), Findings((), ()))
+    told = seen(theirs, answer_all(theirs), Findings())
     assert (
         "internal",
         "Remark about the data (1 row in remarks.json): Files that are copies. They count twice.",

@@ -13,6 +13,7 @@ from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.dataset import Evidence, held_levels
 from wattwire.analysis.not_compared import FAILED_MAX
 from wattwire.analysis.topics.answers.gaps import gaps_of
+from wattwire.analysis.topics.findings.numbers import Findings
 from wattwire.analysis.topics.loss.numbers import failed_calls
 from wattwire.analysis.topics.placements.numbers import placements
 from wattwire.analysis.topics.sensitivity.numbers import Sensitivity, answered_responses
@@ -22,7 +23,6 @@ from wattwire.model import words
 from wattwire.model.derived import column
 from wattwire.model.validity import OTHER_LOAD
 from wattwire.model.words import edited_words
-from wattwire.report.findings import Findings
 from wattwire.report.topic_page import Sentences, topic_page
 from wattwire.report.words import carry_over
 from wattwire.report.words.methods import boots, facts_of, is_virtual
@@ -30,6 +30,7 @@ from wattwire.report.words.phrases import Phrase, Phrases, joined
 from wattwire.store import ImportedCampaign
 
 ANSWERS, LOSS = Sentences("answers"), Sentences("loss")
+FINDINGS = Sentences("findings")
 PLACEMENTS = Sentences("placements")
 REAL_TIME = "SCHED_FIFO"
 """The scheduler that the link emulator requests."""
@@ -215,7 +216,6 @@ PHRASES = Phrases(
         ),
         "held_factor": "{factor} ({level})",
         # For texts without the other sections of the page.
-        "finding": "{title} ({standing}). {cause}",
         "data_remark": "Remark about the data{rows}: {title}. {text}",
         "remark_rows": " ({rows:plural row} in remarks.json)",
     },
@@ -249,13 +249,7 @@ def threats(evidence: Evidence, answers: Answers) -> list[Threat]:
 
 def seen(evidence: Evidence, answers: Answers, findings: Findings) -> list[Threat]:
     """Return the warnings of other sections of the page, as (kind, sentence)."""
-    warnings: list[Threat] = [
-        (
-            "internal",
-            PHRASES("finding", title=finding.title, standing=finding.standing, cause=finding.cause),
-        )
-        for finding in findings.items
-    ]
+    warnings: list[Threat] = [("internal", FINDINGS.threat(found)) for found in findings.found]
     if isinstance(evidence.reader, ImportedCampaign):
         warnings += [
             (
