@@ -18,7 +18,6 @@ from wattwire.analysis.document import Document, document
 from wattwire.analysis.latency import all_series
 from wattwire.analysis.topics.validity.numbers import Validity
 from wattwire.model.errors import UsageError
-from wattwire.report import findings
 from wattwire.report.figures.downsample import Thinner
 from wattwire.report.headline import page_headline, questions_without_answer, split
 from wattwire.report.html.columnar_json import packed_charts, script_json
@@ -108,7 +107,7 @@ def computed(campaign: CampaignReader) -> PageData:
     evidence = gather(campaign)
     answers, series = answer_all(evidence), all_series(evidence)
     results = document(evidence, answers, series)
-    return PageData(results, OpenCampaign(evidence, answers, findings.look(evidence, series)))
+    return PageData(results, OpenCampaign(evidence, answers))
 
 
 def print_page(

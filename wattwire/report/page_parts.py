@@ -20,7 +20,6 @@ from wattwire.analysis.document import Document
 from wattwire.analysis.header import Header
 from wattwire.analysis.topics import topics
 from wattwire.report import sections
-from wattwire.report.findings import Findings
 from wattwire.report.parts import Section
 from wattwire.report.tables.factor_columns import factor_columns
 from wattwire.report.topic_page import Place, Placed, TopicPage, topic_page
@@ -35,7 +34,6 @@ class OpenCampaign:
 
     evidence: Evidence
     answers: Answers
-    findings: Findings
 
 
 @dataclass(frozen=True)
@@ -54,11 +52,6 @@ class PageData:
     def answers(self) -> Answers:
         """The contrasts, for sections that need the campaign."""
         return self._open.answers
-
-    @property
-    def findings(self) -> Findings:
-        """The findings, for sections that need the campaign."""
-        return self._open.findings
 
     @property
     def _open(self) -> OpenCampaign:

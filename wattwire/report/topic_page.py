@@ -19,6 +19,8 @@ them on the page. The page is written in a few elements of HTML:
     <form data-runs="FIELD">   the interactive chart of a `RunTable`
       <figure data-chart="NAME">                    a kind of chart (`html/explorer.py`) to select
     <details>                  a fold; <summary> is its title
+    <section data-folder="FOLDER" data-field="FIELD">
+                               the parts that the page.html.j2 in this folder prints about a field
 
 Without <h2>, the parts join the section that the topic names. A part with data-section="ID" joins
 that section instead, or that text of a bundle. All parts of a section are sorted by `data-place`,
@@ -71,7 +73,7 @@ from wattwire.stats import Interval, NotComputable
 
 PARTS = frozenset({"p", "table", "figure", "form", "details"})
 CELLS = frozenset({"th", "tr", "td"})
-ELEMENTS = PARTS | CELLS | {"header", "h2", "caption", "tfoot", "figcaption", "summary"}
+ELEMENTS = PARTS | CELLS | {"section", "header", "h2", "caption", "tfoot", "figcaption", "summary"}
 TERMINAL, TITLE = "terminal", "title"
 """Classes of lines at the top of the page: those that the terminal prints, too, and the title's."""
 _SPACE = re.compile(r"[ \t\r\n]+")
@@ -113,6 +115,12 @@ def capital(text: str) -> str:
     """Return text with a capital first letter. Escaped text stays escaped."""
     text = one_line(text)
     return text[:1].upper() + text[1:]
+
+
+def lowered(text: str) -> str:
+    """Return text with a small first letter. Escaped text stays escaped."""
+    text = one_line(text)
+    return text[:1].lower() + text[1:]
 
 
 def outcome(key: str) -> str:
@@ -184,6 +192,7 @@ FILTERS: dict[str, Callable[..., str]] = {
     "margin": margin,
     "points": points,
     "notice": notice,
+    "lowered": lowered,
     "outcome": outcome,
     "p_equals": words.p_equals,
     "proportionality": proportionality,
@@ -217,7 +226,10 @@ HTML, PLAIN = _environment(True), _environment(False)
 
 
 class Sentences:
-    """The sentences of a topic as plain text: each macro of its `words.j2` is a method."""
+    """The sentences of a topic as plain text: each macro of its `words.j2` is a method.
+
+    `topic` is a folder below `topics/`.
+    """
 
     def __init__(self, topic: str) -> None:
         self._macros = PLAIN.get_template(f"{topic}/words.j2").module
@@ -285,6 +297,7 @@ def topic_page(
 ) -> TopicPage:
     """Return what a topic prints about its result. `factors` are the columns of varied factors.
 
+    `topic` is a folder below `topics/`. Its template sees the result under the folder's name.
     `place` is that of parts without a place. Raises ValueError for an unknown element.
     """
     elements = _elements(topic, result)
@@ -293,9 +306,9 @@ def topic_page(
     lines = [element for element in elements if element.tag == "header"]
     build = _Builder(topic, result, factors)
     placed = [
-        (part.given.get("data-section", ""), (part.place(place), build.part(part)))
-        for part in elements
-        if part.is_part
+        (element.given.get("data-section", ""), part)
+        for element in elements
+        for part in build.parts(element, place)
     ]
     return TopicPage(
         title.given.get("id", topic.replace("_", "-")),
@@ -326,7 +339,8 @@ def _title_sentences(elements: Iterable[_Element]) -> tuple[TitleSentence, ...]:
 
 def _elements(topic: str, result: Any) -> list[_Element]:
     reader = _Elements()
-    reader.feed(HTML.get_template(f"{topic}/page.html.j2").render({topic: result}))
+    name = topic.rpartition("/")[2]
+    reader.feed(HTML.get_template(f"{topic}/page.html.j2").render({name: result}))
     reader.close()
     return reader.elements
 
@@ -394,6 +408,14 @@ class _Builder:
     topic: str
     result: Any
     factors: Sequence[Column]
+
+    def parts(self, element: _Element, place: int) -> Sequence[Placed]:
+        """Return the parts of an element; none if it declares a line or a title."""
+        if element.tag == "section":
+            given = element.given
+            field = _field(self.result, given["data-field"])
+            return topic_page(given["data-folder"], field, self.factors, place).parts
+        return [(element.place(place), self.part(element))] if element.is_part else ()
 
     def part(self, element: _Element) -> Part:
         given = element.given

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from wattwire.analysis.charts import Chart
 from wattwire.report.figures.calls import calls_chart
-from wattwire.report.figures.curves import ecdf_chart
+from wattwire.report.figures.curves import ecdf_chart, sizes_chart
 from wattwire.report.figures.effects import interaction_chart, ratios_chart
 from wattwire.report.figures.relations import heat_chart, scatter_chart
 from wattwire.report.figures.runs import Rows, box_chart, order_chart, runs_chart, violin_chart
@@ -65,6 +65,10 @@ def _violin(chart: Chart, across: str, up: str) -> Spec:
     return violin_chart(chart.points, *groups, across, chart.x_scale, rows)
 
 
+def _sizes(chart: Chart, across: str, up: str) -> Spec:
+    return sizes_chart(chart.points, chart.colours, chart.colour_title, chart.panels)
+
+
 CHARTS: Mapping[str, Callable[[Chart, str, str], Spec]] = {
     "box": _box,
     "calls": _calls,
@@ -75,6 +79,7 @@ CHARTS: Mapping[str, Callable[[Chart, str, str], Spec]] = {
     "ratios": _ratios,
     "runs": _runs,
     "scatter": _scatter,
+    "sizes": _sizes,
     "violin": _violin,
 }
 """Name in a template → function of the chart and of the titles of its x and y axis."""

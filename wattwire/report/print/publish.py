@@ -8,23 +8,21 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from operator import itemgetter
 
+from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.contrasts import answer_all
-from wattwire.analysis.dataset import CampaignReader, gather
+from wattwire.analysis.dataset import CampaignReader, Evidence, gather
 from wattwire.analysis.document import document
 from wattwire.analysis.latency import all_series
 from wattwire.analysis.topics.environment.numbers import Environment
 from wattwire.analysis.topics.methods.numbers import methods
 from wattwire.model.errors import UsageError
-from wattwire.report import findings
 from wattwire.report.headline import headline
-from wattwire.report.page_parts import OpenCampaign, PageData
+from wattwire.report.page_parts import PageData
 from wattwire.report.parts import Text
 from wattwire.report.print.latex import escaped
 from wattwire.report.topic_page import Placed, topic_page
 
 CFF_VERSION = "1.2.0"
-CAUSES = "internal"
-"""The kind of threats that the findings on causes are."""
 UNSIGNED = (
     "CITATION.cff is not written, because the authors of the data are unknown; name each author "
     'in order with --author "Family, Given"'
@@ -56,10 +54,9 @@ def documents(
     evidence = gather(reader)
     answers, series = answer_all(evidence), all_series(evidence)
     results = document(evidence, answers, series)
-    campaign = OpenCampaign(evidence, answers, findings.look(evidence, series))
-    data = PageData(results, campaign)
+    data = PageData(results)
     title = evidence.study.heading
-    sentences = [redacted(text.words) for text in methods_texts(data)]
+    sentences = [redacted(text.words) for text in methods_texts(evidence, answers, data)]
     texts = {
         "methods.tex": methods_tex(redacted(title), sentences),
         "threats.md": threats_markdown(title, threats_texts(data)),
@@ -72,20 +69,16 @@ def documents(
     return texts
 
 
-def methods_texts(data: PageData) -> list[Text]:
+def methods_texts(evidence: Evidence, answers: Answers, data: PageData) -> list[Text]:
     """Return the sentences of the section on methods, with those of topics that join it."""
-    page = topic_page("methods", methods(data.evidence, data.answers))
+    page = topic_page("methods", methods(evidence, answers))
     return _texts([*page.parts, *data.joining("methods.tex")])
 
 
 def threats_texts(data: PageData) -> list[Text]:
     """Return the threats to validity, with what other sections of the page warn of."""
-    causes = [
-        ((20, 80), Text(f"{finding.title} ({finding.standing}). {finding.cause}", paragraph=CAUSES))
-        for finding in data.findings.items
-    ]
     joining = [*data.joining("threats"), *data.joining("threats.md")]
-    return _texts([*data.topics["threats"].parts, *causes, *joining])
+    return _texts([*data.topics["threats"].parts, *joining])
 
 
 def _texts(placed: Iterable[Placed]) -> list[Text]:

@@ -14,8 +14,7 @@ from wattwire.analysis.topics.loss.numbers import loss
 from wattwire.analysis.topics.ranking.numbers import ranking
 from wattwire.analysis.topics.unanswered.numbers import unanswered
 from wattwire.report import headline as of_page
-from wattwire.report.findings import Findings
-from wattwire.report.page_parts import OpenCampaign, PageData
+from wattwire.report.page_parts import PageData
 from wattwire.report.parts import Section
 
 
@@ -37,8 +36,7 @@ def answered_study(evidence: Evidence, answers: Answers) -> AnsweredStudy:
 def section(evidence: Evidence, answers: Answers) -> Section:
     """Return the section on the answers."""
     results = document(evidence, answers)
-    campaign = OpenCampaign(evidence, answers, Findings((), ()))
-    data = PageData(results, campaign)
+    data = PageData(results)
     section = data.topics["answers"].section(data.joining("answers"))
     assert section is not None
     return section

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -15,9 +16,10 @@ from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.document import document
 from wattwire.analysis.latency import all_series
+from wattwire.analysis.topics.findings.datagrams import DropRun, Drops
+from wattwire.analysis.topics.findings.fragments.numbers import Discards, Fragments
+from wattwire.analysis.topics.findings.numbers import Detection, Findings
 from wattwire.model.errors import UsageError
-from wattwire.report.findings import Findings
-from wattwire.report.findings.finding import Finding
 from wattwire.report.page_parts import PageData
 from wattwire.report.print import publish
 from wattwire.report.tests.synthetic import Shape, put_row, row_of, write_campaign
@@ -137,12 +139,14 @@ def test_what_the_page_warns_of_elsewhere_is_among_the_threats(tmp_path):
 
 def test_findings_on_causes_are_threats(tmp_path):
     evidence = gather(Campaign(write_campaign(tmp_path / "c", Shape(**SMALL))))
-    answers, series = answer_all(evidence), all_series(evidence)
-    cause = Finding("x", "Acknowledgements are awaited", False, "The kernel waits 40 ms.", (), "")
-    results = document(evidence, answers, series)
-    data = PageData(evidence, answers, results, series, Findings((cause,), ()))
-    internal = [text.words for text in publish.threats_texts(data) if text.paragraph == "internal"]
-    assert "Acknowledgements are awaited (suspected). The kernel waits 40 ms." in internal
+    results = document(evidence, answer_all(evidence), all_series(evidence))
+    discards = Discards(Drops(3, (DropRun((), "b", 12.0, 9.0),), {}, {}))
+    detection = Detection("findings/fragments", Fragments(3, (discards,)))
+    found = {"findings": Findings(True, True, (detection,))}
+    data = PageData(replace(results, results={**results.results, **found}))
+    causes = [text for text in publish.threats_texts(data) if text.key == "findings.threat"]
+    assert [text.value for text in causes] == ["findings/fragments"]
+    assert causes[0].paragraph == "internal" and " (suspected). " in causes[0].words
 
 
 def test_methods_join_the_sentences_of_other_topics_by_place(tmp_path):
