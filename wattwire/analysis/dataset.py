@@ -312,6 +312,11 @@ def _seen_level_words(frame: pl.DataFrame, factor: str) -> set[str]:
     return {words.plain(level) for level in set(levels_of(frame, factor)) if level is not None}
 
 
+def judges_variants(evidence: Evidence) -> bool:
+    """Return whether the study compares variants. An imported column may have the factor's name."""
+    return not evidence.imported and len(evidence.factors.get(FACTOR, ())) > 1
+
+
 def levels_run(evidence: Evidence, factor: str) -> list[Any]:
     """Return the planned levels of `factor` that have runs, in order; all levels without runs."""
     if factor not in evidence.levels_seen:

@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -235,22 +234,6 @@ def _reason(
     return f"no finite {response.title} in {runs}, because {share_text}"
 
 
-@dataclass(frozen=True)
-class Failed:
-    """The runs of a treatment that did not complete: each outcome and its number of runs."""
-
-    levels: Mapping[str, Any]
-    outcomes: Sequence[tuple[str, int]]
-    runs: int
-
-    @property
-    def saturated_minority(self) -> int:
-        """The number of saturated runs if the others completed and are the majority, else 0."""
-        ((outcome, runs), *others) = self.outcomes
-        is_minority = outcome == Outcome.SATURATED and runs < LEFT_OUT_BELOW * self.runs
-        return runs if is_minority and not others else 0
-
-
 def why_emulated(
     evidence: Evidence, frame: pl.DataFrame, response: Response, levels: Mapping[str, Any]
 ) -> stats.NotComputable | None:
@@ -286,31 +269,12 @@ def why_absent(
     return stats.NotComputable(f"no run of {name} has a value")
 
 
-def failed(evidence: Evidence) -> list[Failed]:
-    """Return each treatment with incomplete valid runs, most frequent outcomes first."""
-    treatments = []
-    for group in by_treatment(evidence, evidence.usable).values():
-        counted = Counter(str(outcome) for outcome in group["outcome"].to_list())
-        outcomes = [entry for entry in counted.most_common() if entry[0] != "completed"]
-        if outcomes:
-            treatments.append(Failed(_levels(evidence, group), outcomes, group.height))
-    return treatments
-
-
-def too_few_in_all(evidence: Evidence, response: Response) -> stats.TooFew | None:
-    """Return the reason if no run has a reliable value of the response, else None."""
-    is_too_few = carried.too_few(evidence.usable, response.column)
-    if not (is_too_few.any() and is_too_few.all()):
-        return None
-    return carried.why_not(evidence.usable, response.column)
-
-
 def excluded(
     evidence: Evidence, response: Response, with_saturated: bool = True
 ) -> list[stats.NotComputable]:
     """Return the reason for each treatment that the response's model excludes.
 
-    `with_saturated` is false where `failed` also names the saturated treatments.
+    `with_saturated` is false where a caller names the saturated treatments itself.
     """
     if not without_value(evidence, evidence.usable, response).any():
         return []

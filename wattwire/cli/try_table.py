@@ -28,6 +28,7 @@ from wattwire.analysis.latency import all_series
 from wattwire.analysis.responses import CPU, LATENCY_P50
 from wattwire.analysis.topics.answers.nothing import ended
 from wattwire.analysis.topics.answers.numbers import AnsweredStudy
+from wattwire.analysis.topics.headline.numbers import PageHeadline
 from wattwire.analysis.topics.latency.due_time import late_senders, outages
 from wattwire.analysis.topics.placements.numbers import Placements
 from wattwire.analysis.topics.rates.numbers import delivered_hz, delivered_kind
@@ -37,9 +38,8 @@ from wattwire.cli import answer_table
 from wattwire.cli.wrap import table, wrapped
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, after_warmup, column, due_after_warmup
+from wattwire.report.headline import headline
 from wattwire.report.topic_page import Sentences
-from wattwire.report.words.headline import headline
-from wattwire.report.words.headlines import single_treatment
 from wattwire.store import Campaign
 
 WIDTH = 80
@@ -218,7 +218,7 @@ def _answer(evidence: Evidence, results: Document, rows: Sequence[Line]) -> str:
     if not rows:
         title = evidence.study.title
         return f"{title}: no run was finished, so there is nothing to compare."
-    page_answer = headline(evidence, results)
+    page_answer = headline(results)
     study = results.result(AnsweredStudy)
     if not evidence.usable.height:
         statements = (item for question in study.questions for item in question.with_all)
@@ -226,8 +226,8 @@ def _answer(evidence: Evidence, results: Document, rows: Sequence[Line]) -> str:
         return " ".join([page_answer, *itertools.islice(texts, 1)])
     if FACTOR in evidence.varied or study.headline.ended:
         return page_answer
-    if values := single_treatment.sentence(evidence):
-        return values
+    if single := results.result(PageHeadline).single:
+        return Sentences("headline").single(single)
     baseline = baseline_in(evidence, rows[0].factor, LATENCY_P50)
     row = next((row for row in rows if same_level(row.level, baseline)), rows[0])
     titles = [row.title, *(evidence.title(*pair) for pair in row.others)]

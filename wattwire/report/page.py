@@ -18,8 +18,8 @@ from wattwire.analysis.document import Document, document
 from wattwire.analysis.latency import all_series
 from wattwire.analysis.topics.validity.numbers import Validity
 from wattwire.model.errors import UsageError
-from wattwire.report import findings
 from wattwire.report.figures.downsample import Thinner
+from wattwire.report.headline import page_headline, questions_without_answer, split
 from wattwire.report.html.columnar_json import packed_charts, script_json
 from wattwire.report.page_parts import (
     TITLE,
@@ -35,8 +35,6 @@ from wattwire.report.print import render
 from wattwire.report.print.latex import write_tex
 from wattwire.report.stored_document import read_document, write_document
 from wattwire.report.topic_page import Sentences
-from wattwire.report.words.headline import questions_without_answer
-from wattwire.report.words.phrases import split
 from wattwire.store import open_campaign
 from wattwire.store.files import refuse_links
 
@@ -109,7 +107,7 @@ def computed(campaign: CampaignReader) -> PageData:
     evidence = gather(campaign)
     answers, series = answer_all(evidence), all_series(evidence)
     results = document(evidence, answers, series)
-    return PageData(results, OpenCampaign(evidence, answers, findings.look(evidence, series)))
+    return PageData(results, OpenCampaign(evidence, answers))
 
 
 def print_page(
@@ -164,11 +162,14 @@ def _sections(parts: Sequence[PagePart], data: PageData) -> Iterator[Section]:
 def _head(parts: Sequence[PagePart], data: PageData) -> tuple[str, str, list[HeadLine]]:
     """Return the title of the page, its sentences that found no room, and the lines by place."""
     head_lines = [line for part in parts for line in part.head(data)]
+    stated = [sentence for topic in data.topics.values() for sentence in topic.sentences]
     for topic in data.topics.values():
         head_lines += [HeadLine(at[0], text, True, at[1:]) for at, text in topic.lines]
         head_lines += [HeadLine(at[0], text, False, at[1:]) for at, text in topic.terminal_lines]
     head_lines.sort(key=lambda line: (line.place, line.within))
-    title, rest = split((line.text for line in head_lines if line.place == TITLE), TITLE_MAX)
+    titles = page_headline(data.document, stated)
+    titles += [line.text for line in head_lines if line.place == TITLE and line.text]
+    title, rest = split(titles, TITLE_MAX)
     return title, rest, [line for line in head_lines if line.place != TITLE]
 
 

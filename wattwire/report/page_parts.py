@@ -20,7 +20,6 @@ from wattwire.analysis.document import Document
 from wattwire.analysis.header import Header
 from wattwire.analysis.topics import topics
 from wattwire.report import sections
-from wattwire.report.findings import Findings
 from wattwire.report.parts import Section
 from wattwire.report.tables.factor_columns import factor_columns
 from wattwire.report.topic_page import Place, Placed, TopicPage, topic_page
@@ -35,7 +34,6 @@ class OpenCampaign:
 
     evidence: Evidence
     answers: Answers
-    findings: Findings
 
 
 @dataclass(frozen=True)
@@ -56,11 +54,6 @@ class PageData:
         return self._open.answers
 
     @property
-    def findings(self) -> Findings:
-        """The findings, for sections that need the campaign."""
-        return self._open.findings
-
-    @property
     def _open(self) -> OpenCampaign:
         if self.campaign is None:
             raise ValueError("a section that does not state needs_campaign reads the campaign")
@@ -76,9 +69,11 @@ class PageData:
         }
 
     def joining(self, section: str) -> list[Placed]:
-        """Return the parts of the topics that join a section, by place."""
-        joining = (page for name, page in self.topics.items() if topics()[name].section == section)
-        parts = [part for page in joining for part in page.parts]
+        """Return the parts of the topics that join a section or a text of a bundle, by place."""
+        parts: list[Placed] = []
+        for name, page in self.topics.items():
+            parts += page.parts if topics()[name].section == section else ()
+            parts += [part for at, part in page.elsewhere if at == section]
         return sorted(parts, key=itemgetter(0))
 
 

@@ -9,11 +9,11 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+from wattwire.analysis.topics.processes.subjects import subject
 from wattwire.cli import study_variants
 from wattwire.cli.quantities import duration_s
 from wattwire.model.deployment import EXEC, Request, Target
 from wattwire.model.errors import UsageError
-from wattwire.report.print.processes import subject
 from wattwire.rig.attach_targets import parse_target
 from wattwire.run.exec.output import MessageCounter, ValueReader
 

@@ -6,11 +6,12 @@ import argparse
 import datetime
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from wattwire.analysis.processes import (
+from wattwire.analysis.topics.processes.ends import early_ends, failures
+from wattwire.analysis.topics.processes.executed import (
     BOUNDS,
     CPU_IS_BOUND,
     HIGHEST,
@@ -21,7 +22,11 @@ from wattwire.analysis.processes import (
     Executed,
     Row,
     mean_of,
+    tables_of,
 )
+from wattwire.analysis.topics.processes.messages import messages, repeats_without
+from wattwire.analysis.topics.processes.numbers import costs
+from wattwire.analysis.topics.processes.whole_command import whole_figures
 from wattwire.catalog import Catalog
 from wattwire.cli import exit_status, wrap
 from wattwire.cli.exec.request import name_of, requested, study_of
@@ -36,14 +41,7 @@ from wattwire.model.study import parse_study
 from wattwire.model.verdict import Verdict
 from wattwire.model.words import MISSING, duration, listed, number, plural
 from wattwire.model.words import count as count_words
-from wattwire.report.print.processes import (
-    early_ends,
-    failed,
-    headline,
-    mean_words,
-    numbered_repeats,
-    whole_figures,
-)
+from wattwire.report.topic_page import Sentences
 from wattwire.rig import host
 from wattwire.run.exec.command_run import WARM_UP, check_program
 from wattwire.run.exec.output import ValueReader
@@ -51,6 +49,7 @@ from wattwire.run.exec.process_rows import TEARDOWN, UNSEEN
 from wattwire.stats import BelowResolution, Interval, NotComputable
 from wattwire.store import Campaign
 
+SENTENCES = Sentences("processes")
 FOLDED = (
     "A row of several processes (×N) gives the sums of their CPU time, switches and energy. "
     "Memory and threads are per process (mean and maximum)."
@@ -70,9 +69,6 @@ MEASURED, ESTIMATED = "measured", "estimate"
 """Kinds of energy values in the table's last column. Without energy values, the table omits the
 column.
 """
-UNCOUNTED_SHARE = 0.01
-TOTALS_ENDED = 2.0
-"""Number of periods without a running total after which the load had probably ended."""
 NOT_MEASURED = (
     "Measured: CPU time, memory, threads and context switches of processes. Not measured: "
     "latency, loss and throughput of their messages. To measure these, compare cells with "
@@ -112,8 +108,8 @@ def execute(options: argparse.Namespace) -> int:
         interrupted = True
     campaign = Campaign(folder)
     try:
-        tables = Executed.of(campaign)
-        if all(table.summary.is_empty() for table in tables):
+        tables = tables_of(campaign)
+        if not any(table.repeats for table in tables):
             print(f"wattwire: no repeat has values. Data: {folder}", file=sys.stderr)
             return EXIT_INTERRUPTED if interrupted else EXIT_NOTHING_USABLE
         page = None if options.no_report else write_report(campaign)[0]
@@ -126,7 +122,7 @@ def execute(options: argparse.Namespace) -> int:
     code = exit_status.hand_out(outcome, options) if outcome else EXIT_OK
     if interrupted:
         return EXIT_INTERRUPTED
-    has_failed = any(failed(table) or early_ends(table) for table in tables)
+    has_failed = any(failures(table) or any(early_ends(table)) for table in tables)
     return EXIT_BAD_RESULT if has_failed else code
 
 
@@ -135,8 +131,8 @@ def _print(
 ) -> None:
     """Print the failed variants and a table per variant, or a JSON object for each of them."""
     if options.variants and not options.json:
-        for text in filter(None, map(failed, tables)):
-            print(text)
+        for failed in filter(None, map(failures, tables)):
+            print(SENTENCES.failed(failed))
     for table in tables:
         if options.json:
             document = {"folder": str(folder), **table.as_json()}
@@ -145,10 +141,10 @@ def _print(
             continue
         if table.variant:
             print(f"Variant {table.variant}:")
-        if table.summary.is_empty():
-            print("  no run is valid")
-        else:
+        if table.repeats:
             _print_table(table, options.energy_estimate)
+        else:
+            print("  no run is valid")
     if not options.json:
         print(f"Data: {folder}")
         if page:
@@ -202,7 +198,7 @@ class _Progress:
 
 def _print_table(executed: Executed, estimate: bool) -> None:
     width = wrap.columns(sys.stdout) if sys.stdout.isatty() else PIPE_WIDTH
-    print(headline(executed))
+    print(_headline(executed))
     measured = any(row.figures.get("energy_j") for row in executed.rows)
     energy = MEASURED if measured else ESTIMATED if estimate else ""
     rows = _lines(executed, energy)
@@ -218,6 +214,13 @@ def _print_table(executed: Executed, estimate: bool) -> None:
         print(wrap.searchable(sentence, sys.stdout, hanging=""))
 
 
+def _headline(executed: Executed) -> str:
+    """Return failures, early ends, and the CPU time in the window as a mean over the runs."""
+    result = costs(executed)
+    failed = [SENTENCES.failed(result.failures)] if result.failures else []
+    return " ".join([*failed, *map(SENTENCES.early, result.early_ends), SENTENCES.costs(result)])
+
+
 def _numbers(rows: Sequence[Sequence[str]], width: int) -> list[str]:
     """Return the lines of a table with names in the first column and numbers in the others."""
     return wrap.table(rows, "<" + ">" * (len(rows[0]) - 1), width, indent="")
@@ -225,16 +228,15 @@ def _numbers(rows: Sequence[Sequence[str]], width: int) -> list[str]:
 
 def _whole(executed: Executed) -> list[list[str]]:
     """Return rows with the values of the whole command: that of one repeat, or their spread."""
-    has_repeats = len(executed.summary) > 1
+    has_repeats = len(executed.repeats) > 1
     titles = ["mean", "±", "lowest", "highest", "repeats"] if has_repeats else ["value"]
     rows = [["whole", *titles]]
     for figure in whole_figures(executed):
-        value = mean_of(figure.values)
-        mean = _cell(value if isinstance(value, Interval) else figure.mean)
+        mean = _cell(figure.value)
         cells = [f"≥ {mean}" if figure.is_bound else mean]
         if has_repeats:
-            ends = (figure.sd, min(figure.values), max(figure.values))
-            cells += [*map(_cell, ends), str(len(figure.values))]
+            ends = (figure.sd, figure.lowest, figure.highest)
+            cells += [*map(_cell, ends), str(figure.repeats)]
         rows.append([", ".join(filter(None, (figure.title, figure.unit))), *cells])
     return rows
 
@@ -266,7 +268,7 @@ def _columns(lines: list[list[str]], width: int) -> tuple[list[int], list[str]]:
     return kept_columns, left_out
 
 
-def _fold_small(rows: list[Row]) -> tuple[list[Row], list[Row]]:
+def _fold_small(rows: Sequence[Row]) -> tuple[Sequence[Row], Sequence[Row]]:
     """Split rows, sorted by CPU time, into the rows that fit on a screen and the rest."""
     return (rows, []) if len(rows) <= ROWS_MAX else (rows[: ROWS_MAX - 1], rows[ROWS_MAX - 1 :])
 
@@ -338,7 +340,7 @@ def _sentences(executed: Executed, energy: str) -> Iterator[str]:
     """
     yield from _printed_sentences(executed)
     yield from _message_sentences(executed, energy)
-    rows = executed.summary.to_dicts()
+    rows = executed.repeats
     if any(row.count > 1 for row in executed.rows):
         yield FOLDED
     rows_shown = (*executed.rows, _total_row(executed))
@@ -350,7 +352,7 @@ def _sentences(executed: Executed, energy: str) -> Iterator[str]:
     ends = {row["ended_by"] for row in rows} - {"itself"}
     if "Ctrl-C" in ends:
         yield "Ctrl-C ended the last window; the values above cover the time until then."
-    if executed.request.command and not failed(executed):
+    if executed.request.command and not failures(executed):
         yield from _good_ends(rows)
     load_cores = max(executed.values("other_cpu_share"), default=0.0) * host.cores()
     if load_cores > LOAD_WARNING_CORES:
@@ -405,7 +407,7 @@ def _printed_sentences(executed: Executed) -> Iterator[str]:
     """Yield a sentence on the printed figures, and one per requested figure that is missing."""
     texts, omissions = [], []
     requested_names = [f"value.{name}" for name in ValueReader(executed.request.values_from).names]
-    printed = [n for n in executed.summary.columns if is_printed(n.partition(".")[0]) and find(n)]
+    printed = [n for n in executed.columns if is_printed(n.partition(".")[0]) and find(n)]
     for name in dict.fromkeys((*printed, *requested_names)):
         values = executed.values(name) if name in printed else []
         if not values:
@@ -413,22 +415,16 @@ def _printed_sentences(executed: Executed) -> Iterator[str]:
             continue
         metric = find(name)
         unit = f" {metric.unit}" if metric and metric.unit else ""
-        texts.append(f"{name} = {mean_words(values)}{unit}")
-        if blocks := _repeats_without(executed, name):
-            omissions.append(f"{name} was not printed in {blocks}, which its mean omits.")
+        texts.append(f"{name} = {SENTENCES.mean(mean_of(values))}{unit}")
+        if without := repeats_without(executed, name):
+            repeats = SENTENCES.without(without)
+            omissions.append(f"{name} was not printed in {repeats}, which its mean omits.")
     if texts:
         yield f"Printed by the command: {'; '.join(texts)}."
     yield from omissions
 
 
-def _repeats_without(executed: Executed, figure: str) -> str:
-    """Return the repeats without a figure, such as "repeat 2 of 3"; "" if all have it."""
-    rows = executed.summary.sort("block").to_dicts()
-    blocks = [row["block"] for row in rows if row.get(figure) is None]
-    return f"{numbered_repeats(blocks)} of {len(rows)}" if blocks else ""
-
-
-def _good_ends(rows: list[dict[str, Any]]) -> Iterator[str]:
+def _good_ends(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield a sentence on the repeats that ended by themselves or at the end of --for."""
     for ended_by, opening in (
         ("itself", "The command ended"),
@@ -439,87 +435,17 @@ def _good_ends(rows: list[dict[str, Any]]) -> Iterator[str]:
             yield f"{opening} {' or '.join(sorted(ends))}."
 
 
-def _end_words(row: dict[str, Any]) -> str:
+def _end_words(row: Mapping[str, Any]) -> str:
     if row.get("exit_signal"):
         return f"by signal {row['exit_signal']}"
     return f"with exit code {row.get('exit_code')}"
 
 
 def _message_sentences(executed: Executed, energy: str) -> Iterator[str]:
-    counts = executed.values("messages")
-    uncounted = _repeats_without(executed, "messages") if executed.request.count_from else ""
-    if uncounted and len(executed.summary) > 1:
-        yield (
-            f"No messages were counted in {uncounted}, so the number of messages, their rate and "
-            "values per message are those of the other repeats."
-            if counts
-            else "No messages were counted in any repeat."
-        )
-    if not counts:
-        return
-    cost = mean_words(executed.values("cpu_us_per_message"))
-    text = (
-        f"Per message ({_whole_number(sum(counts) / len(counts))} messages): {cost} µs of CPU time"
-    )
-    joules = executed.energy_per_message()
-    if joules is not None:
-        text += f", {_cell(joules, 1000.0)} mJ"
-    elif energy == ESTIMATED:
-        low, high = (
-            executed.values(f"energy_estimate_{end}_j_per_message") for end in ("low", "high")
-        )
-        if low and high:
-            means = [1000.0 * sum(values) / len(values) for values in (low, high)]
-            text += f", {number(means[0])} … {number(means[1])} mJ (estimate)"
-    yield text + "."
-    yield _rate_sentence(executed, counts)
-
-
-def _rate_sentence(executed: Executed, counts: list[float]) -> str:
-    """Return the sentence on the message rate (messages per second).
-
-    The rate is computed from running totals if available, otherwise from counts and windows.
-    """
-    rates = executed.values("messages_per_s")
-    if not rates:
-        rows = executed.summary.to_dicts()
-        counted_s = sum(row["window_s"] for row in rows if row["messages"] is not None)
-        return f"Rate: {number(sum(counts) / counted_s)} messages per second."
-    spans_s = executed.values("messages_span_s")
-    rate = sum(r * s for r, s in zip(rates, spans_s, strict=True)) / sum(spans_s)
-    share = max(executed.values("messages_per_s_resolution_share"))
-    text = (
-        f"Rate: {number(rate)} messages per second (± {number(100 * share, 2)} %), between the "
-        f"first and the last running total, {number(sum(spans_s) / len(spans_s))} s apart. "
-        "wattwire reads the output ten times per second."
-    )
-    counted = sum(counts) / len(counts)
-    return " ".join([text, *_after_last_total(executed, rate, counted)])
-
-
-def _after_last_total(executed: Executed, rate: float, counted: float) -> Iterator[str]:
-    """Yield sentences on the time after the last running total, unless it hardly matters.
-
-    No output tells whether messages followed the last total. As another total did not come, they
-    are fewer than those between two totals, and none if the load had ended.
-    """
-    spans_s, gaps_s, totals = (
-        executed.values(name)
-        for name in ("messages_span_s", "messages_uncounted_s", "messages_totals")
-    )
-    gap_s = sum(gaps_s) / len(gaps_s)
-    periods_s = [span_s / (count - 1) for span_s, count in zip(spans_s, totals, strict=True)]
-    period_s = sum(periods_s) / len(periods_s)
-    uncounted = rate * min(gap_s, period_s)
-    if uncounted < UNCOUNTED_SHARE * counted:
-        return
-    if gap_s > TOTALS_ENDED * period_s:
-        yield (
-            f"No running total came in the last {number(gap_s)} s, after one every "
-            f"{number(period_s)} s, so the load had probably ended."
-        )
-    yield (
-        f"If messages followed the last total at this rate, they are not counted (up to "
-        f"{plural(round(uncounted), 'message')}), and values per message are up to "
-        f"{number(100 * uncounted / counted, 2)} % too high."
-    )
+    """Yield sentences on the costs of a message and on the rate of messages."""
+    result = messages(executed)
+    if result.uncounted:
+        yield SENTENCES.uncounted(result)
+    if result.rate:
+        yield SENTENCES.per_message(result, energy == ESTIMATED)
+        yield SENTENCES.rate(result.rate)

@@ -7,13 +7,11 @@ import os
 import polars as pl
 import pytest
 
-from wattwire.analysis.processes import Executed
+from wattwire.analysis.topics.processes.executed import executed as executed_of
 from wattwire.cli.exec import table as exec_table
 from wattwire.cli.main import main
-from wattwire.model.deployment import Request, Target
+from wattwire.model.deployment import Request
 from wattwire.model.errors import EXIT_ENVIRONMENT, EXIT_USAGE
-from wattwire.report.print.processes import headline
-from wattwire.report.sections.processes import repeats_drawn
 
 
 @pytest.mark.parametrize(
@@ -51,89 +49,15 @@ def test_what_is_attached_twice_is_refused_since_it_would_count_twice(tmp_path, 
     assert not (tmp_path / "out").exists()
 
 
-def test_the_first_sentence_names_every_system_and_states_a_mean_of_two_repeats() -> None:
-    attached = (Target("pid:1234", pid=1234),)
-    request = Request(command=("python3", "-c", "x" * 200), attached=attached)
-    rows = [{"verdict": "valid", "block": b, "window_s": 2.0, "cpu_s": 0.1 * b} for b in (1, 3)]
-    sentence = str(headline(Executed(request, pl.DataFrame(rows), pl.DataFrame())))
-    assert "… and pid:1234” used 0.200 s of CPU time in 2 × 2.00 s" in sentence
-
-
-def test_repeats_without_a_count_or_a_figure_are_named_and_in_no_rate() -> None:
+def test_a_mean_of_a_printed_figure_names_the_repeats_without_it() -> None:
     rows = [
-        {"verdict": "valid", "block": block, "messages": count, "window_s": seconds,
-         "cpu_us_per_message": 5.0, "value.p50_ms": p50_ms}
-        for block, count, seconds, p50_ms in (
-            (3, 100.0, 1.0, 4.0), (1, 200.0, 1.0, None), (2, None, 10.0, 4.0)
-        )
-    ]  # fmt: skip
-    request = Request(command=("x",), count_from="sent", values_from=("p50_ms",))
-    executed = Executed(request, pl.DataFrame(rows), pl.DataFrame())
-    omitted, _, rate = exec_table._message_sentences(executed, "")
-    assert omitted.startswith("No messages were counted in repeat 2 of 3, so ")
-    assert rate == "Rate: 150 messages per second."
+        {"verdict": "valid", "block": block, "value.p50_ms": p50_ms}
+        for block, p50_ms in ((3, 4.0), (1, None), (2, 4.0))
+    ]
+    request = Request(command=("x",), values_from=("p50_ms",))
+    executed = executed_of(request, pl.DataFrame(rows), pl.DataFrame())
     _, printed = exec_table._printed_sentences(executed)
     assert printed == "value.p50_ms was not printed in repeat 1 of 3, which its mean omits."
-    unprinted = Executed(request, pl.DataFrame(rows[:2]).drop("value.p50_ms"), pl.DataFrame())
+    unprinted = executed_of(request, pl.DataFrame(rows[:2]).drop("value.p50_ms"), pl.DataFrame())
     only_sentence = ["value.p50_ms was not printed in any repeat."]
     assert list(exec_table._printed_sentences(unprinted)) == only_sentence
-    silent = Executed(
-        request, pl.DataFrame([{**rows[2], "block": b} for b in (1, 2)]), pl.DataFrame()
-    )
-    assert list(exec_table._message_sentences(silent, "")) == [
-        "No messages were counted in any repeat."
-    ]
-
-
-def rate_sentence(totals: int, uncounted_s: float) -> str:
-    """Return the sentence on a command that sent 100 messages per second for 10 s."""
-    row = {
-        "verdict": "valid", "messages": 1000.0, "messages_per_s": 100.0, "window_s": 60.0,
-        "messages_per_s_resolution_share": 0.01, "messages_span_s": 10.0,
-        "messages_uncounted_s": uncounted_s, "messages_totals": totals,
-    }  # fmt: skip
-    executed = Executed(Request(command=("x",)), pl.DataFrame([row]), pl.DataFrame())
-    return exec_table._rate_sentence(executed, executed.values("messages"))
-
-
-def test_messages_after_the_last_total_are_those_of_one_period_at_most() -> None:
-    # One total per second; 50 s without a total are not 5,000 messages.
-    ended = rate_sentence(11, 50.0)
-    assert "probably ended" in ended and "up to 100 messages" in ended
-    assert "up to 10 % too high" in ended
-    sending = rate_sentence(11, 0.4)
-    assert "probably ended" not in sending and "up to 40 messages" in sending
-    assert "too high" not in rate_sentence(11, 0.05)
-
-
-def test_failures_come_first_and_two_repeats_have_their_mean() -> None:
-    rows = [
-        {"verdict": verdict, "block": block, "window_s": 1.0, "cpu_s": cpu_s,
-         "ended_by": "itself", "exit_code": code}
-        for verdict, block, cpu_s, code in (
-            ("valid", 1, 1.0, 0), ("valid", 2, 3.0, 7), ("failed", 3, 0.0, 0)
-        )
-    ]  # fmt: skip
-    executed = Executed(Request(command=("x",)), pl.DataFrame(rows), pl.DataFrame())
-    assert str(headline(executed)) == (
-        "The command failed in 2 of 3 repeats (not measured in repeat 3 and exit code 7 in repeat "
-        "2). “x” used 2.00 s of CPU time in 2 × 1.00 s."
-    )
-    sound = Executed(Request(command=("x",)), pl.DataFrame(rows[:1]), pl.DataFrame())
-    assert str(headline(sound)).startswith("“x” used")
-
-
-def test_the_page_draws_the_repeats_of_printed_figures_and_of_times() -> None:
-    rows = [
-        {"verdict": "valid", "run": f"r{block}", "block": block, "window_s": 1.0, "cpu_s": cpu_s,
-         "value.p50_ms": 4.0, "memory_peak_kib": 9.0, "ended_by": "itself"}
-        for block, cpu_s in ((1, 1.0), (2, 3.0))
-    ]  # fmt: skip
-    request = Request(command=("x",), values_from=("p50_ms",))
-
-    def drawn(repeats: int) -> list[str]:
-        executed = Executed(request, pl.DataFrame(rows[:repeats]), pl.DataFrame())
-        return [figure.title for figure in repeats_drawn([executed])]
-
-    assert drawn(2) == ["Repeats: p50_ms", "Repeats: wall time", "Repeats: CPU time"]
-    assert drawn(1) == []

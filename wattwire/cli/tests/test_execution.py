@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import polars as pl
-
-from wattwire.analysis.processes import _fold
 from wattwire.cli.exec.table import ESTIMATED, LEFT_OUT_FIRST, _columns, _titles
 
 LINES = [
@@ -35,15 +32,3 @@ def test_without_the_estimate_a_narrow_screen_has_room_for_context_switches() ->
     assert "J (estimate)" not in lines[0]
     kept, left_out = _columns(lines, 80)
     assert left_out == ["threads"] and [lines[0][at] for at in kept][-1] == "switches"
-
-
-def test_a_row_of_several_processes_has_sums_of_costs_and_the_memory_of_one() -> None:
-    """Memory is not summed over processes, which may not have run at the same time.
-
-    The sum of their means could exceed the peak of any process.
-    """
-    rows = pl.DataFrame(
-        {"cpu_s": [1.0, 2.0, 3.0], "memory_mean_kib": [10.0, 20.0, 30.0],
-         "memory_peak_kib": [11.0, 25.0, 31.0], "threads_max": [1.0, 4.0, 2.0]}
-    )  # fmt: skip
-    assert [_fold(rows, name) for name in rows.columns] == [6.0, 20.0, 31.0, 4.0]

@@ -316,12 +316,13 @@ def _answered(campaign: Campaign) -> tuple[Sequence[str], Document]:
     from wattwire.analysis.contrasts import answer_all  # noqa: PLC0415
     from wattwire.analysis.dataset import gather
     from wattwire.analysis.document import document
-    from wattwire.report.words.headline import page_headline, questions_without_answer
+    from wattwire.report.headline import page_headline, questions_without_answer
 
     evidence = gather(campaign)
     answers = answer_all(evidence)
     results = document(evidence, answers)
-    lines = [page_headline(evidence, results), *questions_without_answer(results)]
+    title = " ".join(page_headline(results))
+    lines = [title, *questions_without_answer(results)]
     return lines, results
 
 

@@ -6,26 +6,26 @@ from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.document import Document, document
 from wattwire.analysis.topics.answers.numbers import AnsweredStudy, answered
+from wattwire.analysis.topics.comparison.numbers import compared_variants
 from wattwire.analysis.topics.flows.numbers import flows
+from wattwire.analysis.topics.headline.numbers import headline as of_no_topic
 from wattwire.analysis.topics.interactions.numbers import interactions
+from wattwire.analysis.topics.loss.numbers import loss
 from wattwire.analysis.topics.ranking.numbers import ranking
 from wattwire.analysis.topics.unanswered.numbers import unanswered
-from wattwire.report.findings import Findings
-from wattwire.report.page_parts import OpenCampaign, PageData
+from wattwire.report import headline as of_page
+from wattwire.report.page_parts import PageData
 from wattwire.report.parts import Section
-from wattwire.report.sections import answers as answers_section
-from wattwire.report.words import headline as of_answers
-from wattwire.report.words.phrases import Phrase
 
 
-def headline(evidence: Evidence, answers: Answers) -> Phrase:
+def headline(evidence: Evidence, answers: Answers) -> str:
     """Return the headline of the answers."""
-    return of_answers.headline(evidence, _results(evidence, answers))
+    return of_page.headline(_results(evidence, answers))
 
 
-def page_headline(evidence: Evidence, answers: Answers) -> Phrase:
+def page_headline(evidence: Evidence, answers: Answers) -> str:
     """Return the headline of the page."""
-    return of_answers.page_headline(evidence, _results(evidence, answers))
+    return " ".join(of_page.page_headline(_results(evidence, answers)))
 
 
 def answered_study(evidence: Evidence, answers: Answers) -> AnsweredStudy:
@@ -36,17 +36,23 @@ def answered_study(evidence: Evidence, answers: Answers) -> AnsweredStudy:
 def section(evidence: Evidence, answers: Answers) -> Section:
     """Return the section on the answers."""
     results = document(evidence, answers)
-    campaign = OpenCampaign(evidence, answers, Findings((), ()))
-    return answers_section.section(PageData(results, campaign))
+    data = PageData(results)
+    section = data.topics["answers"].section(data.joining("answers"))
+    assert section is not None
+    return section
 
 
 def _results(evidence: Evidence, answers: Answers) -> Document:
     """Return the results that the headline needs, without those that need run documents."""
     changes, ranked = interactions(evidence, answers), ranking(evidence, answers)
+    study = answered(evidence, answers, changes, ranked)
     results = {
+        "loss": loss(evidence),
         "interactions": changes,
         "ranking": ranked,
-        "answers": answered(evidence, answers, changes, ranked),
+        "comparison": compared_variants(evidence),
+        "answers": study,
+        "headline": of_no_topic(evidence, study),
         "flows": flows(evidence, answers, changes, ranked),
         "unanswered": unanswered(evidence, answers),
     }

@@ -10,7 +10,7 @@ import pytest
 
 from wattwire.report.parts import Section, Text
 from wattwire.report.tests.phrase_search import keys_in, only, phrases_in
-from wattwire.report.words.phrases import Phrases, joined, split
+from wattwire.report.words.phrases import Phrases, joined
 
 PHRASES = Phrases(
     "example",
@@ -88,12 +88,3 @@ def test_a_copy_and_a_pickle_keep_the_key() -> None:
     phrase = PHRASES("ran", runs=2, time=1.0)
     for other in (copy.deepcopy(phrase), pickle.loads(pickle.dumps(phrase))):
         assert (other, other.key, other.values) == (phrase, phrase.key, phrase.values)
-
-
-def test_a_long_headline_keeps_its_first_sentences_and_loses_none() -> None:
-    sentences = [PHRASES("ran", runs=number, time=20.0) for number in range(9)]
-    first, rest = split([joined(sentences[:5]), "", joined(sentences[5:])], 100)
-    assert len(first) <= 100 < len(first) + len(sentences[0])
-    assert f"{first} {rest}" == " ".join(sentences)
-    assert split(["a" * 500, "b"], 100) == ("a" * 500, "b")
-    assert split([], 100) == ("", "")

@@ -267,3 +267,27 @@ def test_a_p_value_and_a_conclusion_from_an_exponent_are_formatted():
 def test_a_number_has_its_unit_if_it_has_one():
     assert topic_page.quantity(280.0, "µs") == "280 µs"
     assert topic_page.quantity(0.5, "") == "0.500"
+
+
+def test_a_part_can_join_another_section_than_the_topic(monkeypatch):
+    page = page_of(
+        monkeypatch,
+        """<p>Here.</p>
+        <p data-section="other" data-place="20.5" data-paragraph="a" data-key="k">There.</p>""",
+    )
+    assert page.texts == ["Here."]
+    assert page.elsewhere == (("other", ((20, 5), Text("There.", "", "k", "", "a"))),)
+
+
+def test_neighbouring_texts_of_a_paragraph_become_one_and_a_lone_title_none(monkeypatch):
+    page = page_of(
+        monkeypatch,
+        """<h2>A title</h2>
+        <p class="note" data-paragraph="a" data-place="10" data-key="k">First?</p>
+        <p data-paragraph="a" data-place="10.20">Second.</p>
+        <p data-paragraph="b" data-place="20">Alone?</p>
+        <p data-place="30">Last.</p>""",
+    )
+    section = page.section([((10, 10), Text("Joined.", paragraph="a"))])
+    assert section is not None
+    assert section.parts == [Text("First? Joined. Second.", "note", "k"), Text("Last.")]

@@ -11,9 +11,8 @@ sentence changes only its table. tests/tidy checks every call against its table.
 
 from __future__ import annotations
 
-import itertools
 import string
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,26 +37,6 @@ def joined(phrases: Iterable[str], separator: str = " ") -> Phrase:
     """Join nonempty phrases into a Phrase that contains them as values."""
     kept = tuple(phrase for phrase in phrases if phrase)
     return Phrase(separator.join(kept), "joined", {"phrases": kept})
-
-
-def sentences_of(text: str) -> Iterator[str]:
-    """Yield the phrases of which joined phrases consist, or the text itself."""
-    if not isinstance(text, Phrase) or text.key != "joined":
-        yield text
-        return
-    for phrase in text.values["phrases"]:
-        yield from sentences_of(phrase)
-
-
-def split(texts: Iterable[str], characters_max: int) -> tuple[str, str]:
-    """Return the first sentences, of at most `characters_max`, and the others.
-
-    The first sentence is always among the first.
-    """
-    sentences = [sentence for text in texts for sentence in sentences_of(text) if sentence]
-    ends = list(itertools.accumulate(len(sentence) + 1 for sentence in sentences))
-    kept = max(1, sum(end - 1 <= characters_max for end in ends))
-    return " ".join(sentences[:kept]), " ".join(sentences[kept:])
 
 
 def _plural(amount: Any, nouns: str) -> str:

@@ -7,8 +7,7 @@ from wattwire.analysis.topics.answers.numbers import answered, stored
 
 TOPIC = Topic(
     answered,
-    place=30,
-    section="answers",
+    place=10,
     stored=stored,
     uses=("contrasts", "interactions", "ranking"),
 )

@@ -14,8 +14,7 @@ from wattwire.analysis.answering.answer_types import NUMBER, Answer, Answers
 from wattwire.analysis.answering.baselines import baseline_of, planned_baseline
 from wattwire.analysis.answering.confidence import CONFIDENCE, has_few_degrees
 from wattwire.analysis.charts import Chart
-from wattwire.analysis.comparing.common import judges_variants
-from wattwire.analysis.dataset import Evidence, same_level
+from wattwire.analysis.dataset import Evidence, judges_variants, same_level
 from wattwire.analysis.json_values import interval_values
 from wattwire.analysis.topics.answers.gaps import Gaps, gaps_of
 from wattwire.analysis.topics.answers.headline import Headline, headline
@@ -79,6 +78,7 @@ class AnsweredStudy:
 
     `has_excluded` is true if runs were excluded; `elsewhere` is the number of those that did not
     measure the study's conditions. `edited` and `limits_changed` are changes after the measurement.
+    The page of a command has no section on answers.
     """
 
     contrasts: Answers
@@ -101,6 +101,7 @@ class AnsweredStudy:
     limits_changed: bool = False
     is_imported: bool = False
     headline: Headline = Headline()
+    is_command: bool = False
     confidence: float = CONFIDENCE
 
     @property
@@ -128,7 +129,7 @@ def answered(
         few_degrees(evidence, answers),
         tuple(dict.fromkeys(_substitutes(evidence, answers))),
         tuple(_averaged(evidence)),
-        gaps_of(evidence, answers) if answers.items else Gaps(),
+        gaps_of(evidence, answers) if evidence.usable.height else Gaps(),
         tuple(
             answered_question(evidence, answers, question, number)
             for number, question in enumerate(evidence.study.questions, 1)
@@ -145,6 +146,7 @@ def answered(
         bool(evidence.validity_changed),
         evidence.imported,
         headline(evidence, answers, interactions, ranking),
+        evidence.study.request is not None,
     )
 
 

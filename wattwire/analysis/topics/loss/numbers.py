@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from wattwire.analysis.dataset import Evidence, by_treatment
+from wattwire.analysis.not_compared import FAILED_MAX
 from wattwire.model.derived import column
 
 FEW = 0.001
@@ -95,7 +96,12 @@ class AffectedTreatments:
 
 @dataclass(frozen=True)
 class Loss:
-    """The counts of all treatments and runs. `has_messages` is false if the campaign sent none."""
+    """The counts of all treatments and runs. `has_messages` is false if the campaign sent none.
+
+    `failed` and `unsent` are the treatments with failed calls and with messages that were due and
+    never sent. The costs of a treatment are not compared if a run has more failed or lost calls
+    than the share `failed_share_max`.
+    """
 
     has_messages: bool = False
     runs: int = 0
@@ -104,9 +110,11 @@ class Loss:
     expected: float = 0.0
     lost: float = 0.0
     failed: AffectedTreatments = AffectedTreatments()
+    unsent: AffectedTreatments = AffectedTreatments()
     treatments: tuple[Counts, ...] = ()
     starts: tuple[Starts, ...] = ()
     has_warm_up: bool = False
+    failed_share_max: float = FAILED_MAX
 
     @property
     def share(self) -> float:
@@ -115,9 +123,13 @@ class Loss:
 
 
 def loss(evidence: Evidence) -> Loss:
-    """Return the counts of the valid runs; without any for imported data and commands."""
+    """Return the counts of the valid runs.
+
+    Imported data and commands have only failed and unsent messages.
+    """
+    failed, unsent = failed_calls(evidence), never_sent(evidence)
     if not evidence.has_messages:
-        return Loss()
+        return Loss(failed=failed, unsent=unsent)
     frame = evidence.usable
     expected, lost = column(frame, "expected"), column(frame, "lost")
     groups = by_treatment(evidence, frame)
@@ -128,7 +140,8 @@ def loss(evidence: Evidence) -> Loss:
         int((lost > 0).sum()),
         float(np.nansum(expected)),
         float(np.nansum(lost)),
-        failed_calls(evidence),
+        failed,
+        unsent,
         tuple(_counts(key, of_treatment) for key, of_treatment in groups.items()),
         tuple(_starts(evidence)),
         bool((column(frame, "expected_after_warmup") < expected).any()),

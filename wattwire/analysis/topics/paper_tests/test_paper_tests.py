@@ -29,7 +29,7 @@ def result_of(folder, **shape) -> PaperTests:
     return paper_tests(gather(Campaign(write_campaign(folder / "campaign", Shape(**shape)))))
 
 
-def only(result: PaperTests, column: str, *factors: str) -> Analysis:
+def analysis_of(result: PaperTests, column: str, *factors: str) -> Analysis:
     """Return the only analysis of a response by these factors, without a selection of levels."""
     (item,) = (
         item
@@ -60,13 +60,13 @@ def test_each_response_is_analysed_by_each_factor_of_its_question_and_as_request
     assert (of_both.groups, of_both.runs) == (4, 4 * 4 * 2)
     of_python = groupings[CPU, Grouping(("clients",), ("Python", "topic"))]
     assert (of_python.groups, of_python.runs) == (2, 2 * 4 * 2)
-    assert only(ordinary, MEMORY, "clients", "middleware").groups == 2
+    assert analysis_of(ordinary, MEMORY, "clients", "middleware").groups == 2
     # The third requested analysis equals one of the first, so it is computed once.
     assert len(ordinary.analyses) == len(groupings) == 8
 
 
 def test_a_planted_difference_is_detected_with_its_steps(ordinary) -> None:
-    item = only(ordinary, CPU, "language")
+    item = analysis_of(ordinary, CPU, "language")
     assert item.tested.p < 1e-10
     assert {step.step for step in item.steps} >= {"Shapiro–Wilk", "IQR outliers", "Brown–Forsythe"}
     groups = {step.group for step in item.steps if step.step == "Shapiro–Wilk"}
@@ -84,7 +84,7 @@ def test_error_rates_and_the_share_of_the_blocks_are_known(ordinary) -> None:
 
 
 def test_pooled_factors_are_named(ordinary) -> None:
-    assert only(ordinary, CPU, "language").pooled == ("pattern", "interval", "clients")
+    assert analysis_of(ordinary, CPU, "language").pooled == ("pattern", "interval", "clients")
     assert ordinary.pooled == 8
 
 
@@ -121,7 +121,7 @@ def test_ranks_of_three_runs_per_group_cannot_reject(tmp_path) -> None:
         + (evidence.usable["factor.language"] == FAST).cast(float)
         + 1.0
     )
-    tested = only(paper_tests(evidence), CPU, "language").tested
+    tested = analysis_of(paper_tests(evidence), CPU, "language").tested
     assert tested.name == "Kruskal–Wallis" and tested.pairs.p_least > 0.05
 
 
@@ -135,7 +135,7 @@ def test_both_results_are_known_if_outliers_were_removed(tmp_path) -> None:
         latency_p50_us=100.0 + ((block == 12) & fast).cast(float),
     )
     result = paper_tests(evidence)
-    item = only(result, CPU, "language")
+    item = analysis_of(result, CPU, "language")
     assert item.removed.values == 1 and 0 < item.tested.p < 1
     last = [step for step in item.steps if step.runs == "outliers removed"][-1]
     assert item.p_kept == last.p != item.tested.p

@@ -10,9 +10,13 @@ import numpy as np
 
 from wattwire.analysis import carried, not_compared
 from wattwire.analysis.dataset import Evidence, all_levels, by_treatment
-from wattwire.analysis.not_compared import Failed
 from wattwire.analysis.offloading.emulated import DEVICE
 from wattwire.analysis.responses import Response
+from wattwire.analysis.topics.unanswered.failed_runs import (
+    Failed,
+    failed_treatments,
+    too_few_in_all,
+)
 from wattwire.model.deployment import without_send_time
 from wattwire.model.derived import column
 from wattwire.model.flows import flow_parts
@@ -91,7 +95,7 @@ def uncompared(evidence: Evidence, responses: Sequence[Response]) -> Iterator[Un
     yield from _failed(evidence)
     yield from _without_send_time(evidence)
     for response in responses:
-        too_few = not_compared.too_few_in_all(evidence, response)
+        too_few = too_few_in_all(evidence, response)
         if too_few:
             yield Uncompared(response_title=response.title, reason=str(too_few))
             continue
@@ -102,7 +106,7 @@ def uncompared(evidence: Evidence, responses: Sequence[Response]) -> Iterator[Un
 def _failed(evidence: Evidence) -> Iterator[Uncompared]:
     """Yield each treatment with failed runs, or many with the same outcomes together."""
     by_outcomes: dict[tuple[str, ...], list[Failed]] = {}
-    for failed in not_compared.failed(evidence):
+    for failed in failed_treatments(evidence):
         if not failed.saturated_minority:
             names = tuple(outcome for outcome, _ in failed.outcomes)
             by_outcomes.setdefault(names, []).append(failed)
@@ -144,7 +148,7 @@ def left_out(evidence: Evidence) -> LeftOut | None:
     """Return the saturated runs that are left out alone, with their treatments."""
     treatments = tuple(
         SaturatedRuns(_title(evidence, failed), failed.saturated_minority, failed.runs)
-        for failed in not_compared.failed(evidence)
+        for failed in failed_treatments(evidence)
         if failed.saturated_minority
     )
     return LeftOut(treatments, evidence.usable.height) if treatments else None

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.responses import question_responses
+from wattwire.analysis.topics.answers.nothing import ended
 from wattwire.analysis.topics.unanswered.cautions import (
     Emulated,
     LeftOut,
@@ -48,7 +49,8 @@ class Unanswered:
 
     A warning on `lost` answers comes first on the page. `has_flows` is true if the study has flows,
     so that the page's title has no room for what is not compared. `is_command` is true for the
-    measurement of a command, whose page has no answers.
+    measurement of a command, whose page has no answers. `has_ended` is true if all nodes ended
+    without a record of a message.
     """
 
     treatments: tuple[Missing, ...] = ()
@@ -61,6 +63,7 @@ class Unanswered:
     emulated: Emulated | None = None
     has_flows: bool = False
     is_command: bool = False
+    has_ended: bool = False
 
     @property
     def named(self) -> tuple[Missing, ...]:
@@ -111,4 +114,5 @@ def unanswered(evidence: Evidence, answers: Answers) -> Unanswered:
         emulated(evidence),
         bool(evidence.study.flows),
         evidence.study.request is not None,
+        ended(evidence) is not None,
     )

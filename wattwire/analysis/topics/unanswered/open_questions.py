@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from wattwire.analysis.answering.answer_types import NUMBER, Answers
-from wattwire.analysis.comparing.common import judges_variants
-from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.dataset import Evidence, judges_variants
 from wattwire.analysis.metrics_by_role import BOTH, is_measured
 from wattwire.analysis.responses import measured, resolve
 from wattwire.model import words

@@ -23,6 +23,7 @@ from wattwire.analysis.topics.unanswered.numbers import Unanswered, unanswered
 from wattwire.analysis.topics.unanswered.open_questions import Requested
 from wattwire.analysis.topics.unanswered.treatments import Cause, Missing
 from wattwire.model.words import level_title, percent
+from wattwire.report.headline import questions_without_answer
 from wattwire.report.tests.answered import answered_study, headline, page_headline
 from wattwire.report.tests.planted import planted
 from wattwire.report.tests.synthetic import (
@@ -35,7 +36,6 @@ from wattwire.report.tests.synthetic import (
     write_campaign,
 )
 from wattwire.report.topic_page import Sentences, topic_page
-from wattwire.report.words.headline import questions_without_answer
 from wattwire.store import Campaign
 
 TOPICS = ("topic",)

@@ -1,1 +1,0 @@
-"""First sentences of the page for rankings of alternatives and for studies with flows."""
