@@ -44,10 +44,7 @@ SHAPES = {
     "one block": Shape(blocks=1, patterns=("topic",), clients=(1,), intervals_s=(0.05,)),
     "saturated": Shape(patterns=("topic",), study=LIMITS),
 }
-NEEDING = {
-    "answers", "audit", "explore", "findings", "processes", "published", "requested_tables",
-    "threats", "variants",
-}  # fmt: skip
+NEEDING = {"audit", "requested_tables"}
 """Sections that read the campaign. Each becomes a topic; no other section may read it."""
 
 
