@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from wattwire.analysis.dataset import gather
 from wattwire.analysis.processes import (
     BOUNDS,
     CPU_IS_BOUND,
@@ -22,6 +23,7 @@ from wattwire.analysis.processes import (
     Row,
     mean_of,
 )
+from wattwire.analysis.topics.comparison.numbers import compared_variants
 from wattwire.catalog import Catalog
 from wattwire.cli import exit_status, wrap
 from wattwire.cli.exec.request import name_of, requested, study_of
@@ -119,7 +121,8 @@ def execute(options: argparse.Namespace) -> int:
         page = None if options.no_report else write_report(campaign)[0]
         outcome = None
         if options.variants:
-            outcome = exit_status.of(campaign, compare.limits_of(campaign))
+            compared = compared_variants(gather(campaign))
+            outcome = exit_status.of(campaign, compare.limits_of(campaign), compared)
     finally:
         campaign.close()
     _print(tables, folder, page, options)
