@@ -96,12 +96,13 @@ def test_a_step_of_the_40_ms_mode_points_to_it_and_moves_with_its_setting() -> N
 
 def test_few_blocks_are_named_as_the_reason_for_no_step() -> None:
     result = sizes(campaign(np.random.default_rng(5), narrow, blocks=2))
-    assert result == Sizes(4, 2)
+    assert result == Sizes(sizes=4, blocks=2)
     assert result.has_few_blocks and not result.has_few_sizes
     factors = {**FACTORS, "payload_bytes": (64, 1024)}
     two_sizes = sizes(campaign(np.random.default_rng(5), narrow, factors=factors))
-    assert two_sizes == Sizes(2) and two_sizes.has_few_sizes
-    assert len({WORDS.reason(result), WORDS.reason(two_sizes), WORDS.reason(Sizes(4, 3))}) == 3
+    assert two_sizes == Sizes(sizes=2) and two_sizes.has_few_sizes
+    results = (result, two_sizes, Sizes(sizes=4, blocks=3))
+    assert len(set(map(WORDS.reason, results))) == 3
 
 
 JUMP = Interval(2.5, 2.0, 3.1, 0.99, 6, "t")
