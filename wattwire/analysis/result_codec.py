@@ -3,6 +3,8 @@
 cattrs converts dataclasses, tuples and enums. The hooks here state how other values are stored:
 
 - A dataclass in a union, or of a subclass of the annotated class, has its name under "_type".
+- A dataclass in a field of a Protocol, which the folders of findings implement, has the path of its
+  class there.
 - A float that JSON lacks is {"float": "inf"}. An integer in a field of floats stays an integer,
   because the page prints the two in different ways.
 - A mapping with keys that are no text is a list of pairs.
@@ -16,11 +18,11 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import importlib
 import math
 import types
 import typing
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -30,24 +32,16 @@ import numpy as np
 import polars as pl
 from cattrs.errors import BaseValidationError
 
+from wattwire.analysis import topics
+from wattwire.analysis.result_series import Series, series_of
+
 TYPE, FLOAT, TUPLE, MAPPING = "_type", "float", "tuple", "mapping"
 RESERVED = frozenset({FLOAT, TUPLE, MAPPING})
 """Keys that a stored value has alone if JSON lacks its type."""
 LONG = 500
 """A sequence with at least this many members becomes a Series."""
 PLAIN = (str, int, float, bool)
-COLUMN_TYPES: Mapping[type, Any] = {
-    float: pl.Float64, int: pl.Int64, bool: pl.Boolean, str: pl.String
-}  # fmt: skip
-INT64_LIMIT = 2**63
 Hook = Callable[[Any], Any]
-
-
-@dataclass(frozen=True)
-class Series:
-    """A table that is stored next to the JSON values: the points of a chart, or one column."""
-
-    frame: pl.DataFrame
 
 
 class UnreadableResult(Exception):
@@ -100,6 +94,7 @@ def _converter() -> cattrs.Converter:
         (_is_sequence, _sequence_writer, _sequence_reader),
         (_is_array, lambda _kind, _converter: _array, lambda _kind, _converter: _read_array),
         (_is_union, _union_writer, _union_reader),
+        (_is_protocol, _protocol_writer, _protocol_reader),
         (_is_free, lambda _kind, _converter: _free, lambda _kind, _converter: _read_free),
     ]
     for applies, writer, reader in factories:
@@ -154,6 +149,10 @@ def _plain_reader(kind: type) -> Callable[[Any, Any], Any]:
 
 def _is_free(kind: Any) -> bool:
     return kind in (Any, object, Hashable)
+
+
+def _is_protocol(kind: Any) -> bool:
+    return bool(getattr(kind, "_is_protocol", False))
 
 
 def _is_union(kind: Any) -> bool:
@@ -213,6 +212,40 @@ def _subclass_reader(kind: type, converter: cattrs.Converter) -> Callable[[Any, 
         return own(values, kind)
 
     return read
+
+
+def _protocol_writer(kind: Any, converter: cattrs.Converter) -> Hook:
+    def write(value: Any) -> Any:
+        if not dataclasses.is_dataclass(value):
+            return plain(value)
+        path = f"{type(value).__module__}.{type(value).__qualname__}"
+        if _class_of(path) is not type(value):
+            raise TypeError(f"{path}: allowed for {kind.__name__}: a class below {topics.__name__}")
+        return {TYPE: path, **converter.unstructure(value, type(value))}
+
+    return write
+
+
+def _protocol_reader(kind: Any, converter: cattrs.Converter) -> Callable[[Any, Any], Any]:
+    def read(values: Any, _kind: Any) -> Any:
+        found = _class_of(str(values[TYPE]))
+        if found is None:
+            raise TypeError(f"{TYPE}: found {values[TYPE]!r}, expected {kind.__name__}")
+        return _read_named(values, {values[TYPE]: found}, converter)
+
+    return read
+
+
+def _class_of(path: str) -> type | None:
+    """Return the dataclass at a path below the topics, or None if it does not exist."""
+    module, _, name = path.rpartition(".")
+    if not module.startswith(f"{topics.__name__}."):
+        return None
+    try:
+        found = getattr(importlib.import_module(module), name, None)
+    except ImportError:
+        return None
+    return found if isinstance(found, type) and dataclasses.is_dataclass(found) else None
 
 
 def _by_name(kinds: Sequence[type]) -> dict[str, type]:
@@ -321,7 +354,7 @@ def _sequence_writer(kind: Any, converter: cattrs.Converter) -> Hook:
     is_point = _is_mapping(member_kind)
 
     def write(members: Sequence[Any]) -> Any:
-        series = _series_of(members, is_point) if len(members) >= LONG else None
+        series = series_of(members, is_point) if len(members) >= LONG else None
         return series or [converter.unstructure(member, member_kind) for member in members]
 
     return write
@@ -341,30 +374,6 @@ def _sequence_reader(kind: Any, converter: cattrs.Converter) -> Callable[[Any, A
         return collect(converter.structure(value, member_kind) for value in values)
 
     return read
-
-
-def _series_of(members: Sequence[Any], is_point: bool) -> Series | None:
-    """Return the members as a table, or None if they do not have one type of value per column."""
-    columns: dict[str, list[Any]] = {"value": list(members)}
-    if is_point:
-        keys = list(members[0])
-        if not keys or any(list(point) != keys for point in members):
-            return None
-        columns = {key: [point[key] for point in members] for key in keys}
-    typed = {key: _column(values) for key, values in columns.items()}
-    if any(column is None for column in typed.values()):
-        return None
-    return Series(pl.DataFrame(typed))
-
-
-def _column(values: Sequence[Any]) -> pl.Series | None:
-    found = {type(value) for value in values} - {types.NoneType}
-    if len(found) != 1 or not found <= COLUMN_TYPES.keys():
-        return None
-    (kind,) = found
-    if kind is int and any(abs(value or 0) >= INT64_LIMIT for value in values):
-        return None
-    return pl.Series(values, dtype=COLUMN_TYPES[kind])
 
 
 def _array(array: Any) -> Any:

@@ -24,7 +24,6 @@ from wattwire.report.html.columnar_json import packed_charts, script_json
 from wattwire.report.page_parts import (
     TITLE,
     HeadLine,
-    OpenCampaign,
     PageData,
     PagePart,
     parts_needing_campaign,
@@ -107,7 +106,7 @@ def computed(campaign: CampaignReader) -> PageData:
     evidence = gather(campaign)
     answers, series = answer_all(evidence), all_series(evidence)
     results = document(evidence, answers, series)
-    return PageData(results, OpenCampaign(evidence, answers))
+    return PageData(results, evidence)
 
 
 def print_page(

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from operator import itemgetter
 
-from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.document import Document
 from wattwire.analysis.header import Header
@@ -29,32 +28,15 @@ TITLE = 0
 
 
 @dataclass(frozen=True)
-class OpenCampaign:
-    """What sections that are no topic yet read of a campaign. A stored document lacks it."""
-
-    evidence: Evidence
-    answers: Answers
-
-
-@dataclass(frozen=True)
 class PageData:
     """Input of all sections: the document, and the campaign for sections that need it."""
 
     document: Document
-    campaign: OpenCampaign | None = None
+    campaign: Evidence | None = None
 
     @property
     def evidence(self) -> Evidence:
         """The evidence of the campaign, for sections that need it."""
-        return self._open.evidence
-
-    @property
-    def answers(self) -> Answers:
-        """The contrasts, for sections that need the campaign."""
-        return self._open.answers
-
-    @property
-    def _open(self) -> OpenCampaign:
         if self.campaign is None:
             raise ValueError("a section that does not state needs_campaign reads the campaign")
         return self.campaign

@@ -20,7 +20,8 @@ import polars as pl
 from wattwire import __version__
 from wattwire.analysis.document import VERSION, Document
 from wattwire.analysis.header import Header
-from wattwire.analysis.result_codec import Series, UnreadableResult, decoded, encoded, plain
+from wattwire.analysis.result_codec import UnreadableResult, decoded, encoded, plain
+from wattwire.analysis.result_series import Series
 from wattwire.analysis.topics import topics
 from wattwire.model.errors import UsageError
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import random
+import sys
 import types
 import typing
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -71,6 +72,8 @@ def made_up(kind: Any, rng: random.Random, depth: int = 0) -> Any:
         return rng.choice(PLAIN[kind])
     if origin is np.ndarray:
         return np.array([made_up(float, rng) for _ in range(length)], dtype=np.float64)
+    if getattr(kind, "_is_protocol", False):
+        return made_up(rng.choice(implementations(kind)), rng, depth + 1)
     is_class = dataclasses.is_dataclass(kind)
     if not is_class:
         raise TypeError(f"{kind}: a result has plain values, dataclasses and collections only")
@@ -78,6 +81,20 @@ def made_up(kind: Any, rng: random.Random, depth: int = 0) -> Any:
     hints = typing.get_type_hints(chosen)
     fields = [field for field in dataclasses.fields(chosen) if field.init]
     return chosen(**{field.name: made_up(hints[field.name], rng, depth + 1) for field in fields})
+
+
+def implementations(protocol: Any) -> list[Any]:
+    """Return the dataclasses of the protocol's package that have its attributes."""
+    package = protocol.__module__.rpartition(".")[0]
+    modules = [sys.modules[name] for name in sorted(sys.modules) if name.startswith(package)]
+    names = {name for name in vars(protocol) if not name.startswith("_")}
+    return [
+        found
+        for module in modules
+        for found in vars(module).values()
+        if dataclasses.is_dataclass(found)
+        and names <= {*dir(found), *(field.name for field in dataclasses.fields(found))}
+    ]
 
 
 PLAIN: Mapping[Any, Sequence[Any]] = {

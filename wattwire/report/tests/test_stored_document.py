@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,10 @@ import pytest
 
 from wattwire.analysis import result_codec
 from wattwire.analysis.document import Document
-from wattwire.analysis.result_codec import Series, UnreadableResult, decoded, encoded, plain
+from wattwire.analysis.result_codec import UnreadableResult, decoded, encoded, plain
+from wattwire.analysis.result_series import Series
 from wattwire.analysis.topics import topics
+from wattwire.analysis.topics.limits.numbers import Limits
 from wattwire.cli.main import main
 from wattwire.model.errors import UsageError
 from wattwire.report import stored_document
@@ -42,10 +44,7 @@ SHAPES = {
     "one block": Shape(blocks=1, patterns=("topic",), clients=(1,), intervals_s=(0.05,)),
     "saturated": Shape(patterns=("topic",), study=LIMITS),
 }
-NEEDING = {
-    "answers", "audit", "explore", "findings", "processes", "published", "requested_tables",
-    "threats", "variants",
-}  # fmt: skip
+NEEDING = {"audit", "requested_tables"}
 """Sections that read the campaign. Each becomes a topic; no other section may read it."""
 
 
@@ -147,6 +146,33 @@ def test_a_reason_keeps_its_class_and_an_integer_its_type():
     found = through_json(value, Outer)
     assert type(found.reason) is Never and type(found.estimate) is int
     assert [type(level) for level in found.levels] == [int, float, bool]
+
+
+class Open(Protocol):
+    """What classes of several folders implement."""
+
+    @property
+    def verdict(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A result with a field of a protocol."""
+
+    member: Open
+
+
+def test_a_field_of_a_protocol_holds_a_class_of_a_topic():
+    value = Holder(Limits(confidence=0.9))
+    assert through_json(value, Holder) == value
+    with pytest.raises(TypeError, match="allowed for Open: a class below"):
+        through_json(Holder(Inner(1.0)), Holder)
+
+
+@pytest.mark.parametrize("path", ["os.path", "wattwire.analysis.topics.limits.none.None", ""])
+def test_a_stored_class_outside_the_topics_is_not_imported(path):
+    with pytest.raises(UnreadableResult, match=f"found '{path}', expected Open"):
+        decoded({"member": {"_type": path}}, Holder)
 
 
 @pytest.mark.parametrize("value", [pl.DataFrame({"a": [1]}), len, object()])
