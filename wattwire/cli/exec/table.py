@@ -24,7 +24,7 @@ from wattwire.analysis.topics.processes.executed import (
     mean_of,
     tables_of,
 )
-from wattwire.analysis.topics.processes.messages import messages, repeats_without
+from wattwire.analysis.topics.processes.message_costs import messages, repeats_without
 from wattwire.analysis.topics.processes.numbers import costs
 from wattwire.analysis.topics.processes.whole_command import whole_figures
 from wattwire.catalog import Catalog
