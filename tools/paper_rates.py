@@ -4,7 +4,7 @@ Usage: python -m tools.paper_rates [TRIALS]
 
 Groups without a difference are drawn from several models and passed to `decide`. A rate is the
 share of trials in which the test over all groups rejects at 5 %, with all values and without
-outliers. The table is in wattwire/stats/paper/rates_table.py, so that a page can print it.
+outliers. The table is in wattwire/papers/rates_table.py, so that a page can print it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wattwire.stats.paper.path import LEVEL, decide
-from wattwire.stats.paper.significance import Significance
+from wattwire.papers.path import LEVEL, decide
+from wattwire.papers.significance import Significance
 
 SEED = 20_250_402
 TRIALS = 5_000
-TABLE = Path(__file__).resolve().parents[1] / "wattwire" / "stats" / "paper" / "rates_table.py"
+TABLE = Path(__file__).resolve().parents[1] / "wattwire" / "papers" / "rates_table.py"
 GROUPS, RUNS = (2, 3, 5), (3, 5, 10, 20)
 
 Drawn = NDArray[np.float64]

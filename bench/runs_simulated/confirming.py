@@ -16,7 +16,7 @@ import numpy as np
 from bench.populations import SEED, FloatArray
 from bench.twins import block_interval_limits
 from wattwire import stats
-from wattwire.analysis.comparing.within_campaign import TESTS_OF_LOOKS
+from wattwire.analysis.topics.comparison.variants import TESTS_OF_LOOKS
 
 MOST_FALSE = 0.05
 CAMPAIGNS = 10_000

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from wattwire.imports import Check, Match
 from wattwire.imports.agreement import agrees, close, cut, number
-from wattwire.stats.paper.assumptions import Outliers, iqr_outliers, shapiro_wilk
-from wattwire.stats.paper.kruskal import kruskal_wallis
-from wattwire.stats.paper.means import anova
-from wattwire.stats.paper.posthoc import dunn
+from wattwire.papers.assumptions import Outliers, iqr_outliers, shapiro_wilk
+from wattwire.papers.kruskal import kruskal_wallis
+from wattwire.papers.means import anova
+from wattwire.papers.posthoc import dunn
 from wattwire.stats.results import NotComputable, TooFew
 
 from . import values

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wattwire import stats
-from wattwire.stats import association, block_ranks, blocked, paper, ranks, two_samples, variance
+from wattwire import papers, stats
+from wattwire.stats import association, block_ranks, blocked, ranks, two_samples, variance
 
 HERE = Path(__file__).parent
 SAME = 1e-9
@@ -49,19 +49,19 @@ def same(found: float, sample: str, quantity: str, tolerance: float = SAME) -> N
 @pytest.mark.parametrize("sample", ["two", "three", "small", "many"])
 def test_shapiro_wilk(sample: str) -> None:
     for group, values in SAMPLES[sample].items():
-        found = paper.shapiro_wilk(values)
+        found = papers.shapiro_wilk(values)
         same(found.statistic, sample, f"shapiro.W.{group}", SHAPIRO)
         same(found.p, sample, f"shapiro.p.{group}", SHAPIRO)
 
 
 @pytest.mark.parametrize("sample", ["three", "many"])
 def test_box_cox(sample: str) -> None:
-    found = paper.box_cox(list(SAMPLES[sample].values()))
+    found = papers.box_cox(list(SAMPLES[sample].values()))
     same(found.power, sample, "boxcox.power", SEARCHED)
 
 
 def test_fences_of_outliers() -> None:
-    found = paper.iqr_outliers(SAMPLES["outliers"]["a"])
+    found = papers.iqr_outliers(SAMPLES["outliers"]["a"])
     same(found.low, "outliers", "iqr.low")
     same(found.high, "outliers", "iqr.high")
     same(found.removed, "outliers", "iqr.removed")
@@ -70,14 +70,14 @@ def test_fences_of_outliers() -> None:
 @pytest.mark.parametrize("sample", ["two", "three", "many"])
 @pytest.mark.parametrize("centre", ["mean", "median"])
 def test_levene_and_brown_forsythe(sample: str, centre: str) -> None:
-    found = paper.levene(list(SAMPLES[sample].values()), centre)
+    found = papers.levene(list(SAMPLES[sample].values()), centre)
     same(found.statistic, sample, f"levene.F.{centre}")
     same(found.p, sample, f"levene.p.{centre}")
 
 
 @pytest.mark.parametrize("way", ["student", "welch"])
 def test_t_tests(way: str) -> None:
-    test = paper.student_t if way == "student" else paper.welch_t
+    test = papers.student_t if way == "student" else papers.welch_t
     found = test(SAMPLES["two"]["a"], SAMPLES["two"]["b"])
     same(found.statistic, "two", f"{way}.t")
     same(found.p, "two", f"{way}.p")
@@ -89,7 +89,7 @@ def test_t_tests(way: str) -> None:
 @pytest.mark.parametrize("sample", ["three", "many"])
 @pytest.mark.parametrize("way", ["anova", "welch_anova"])
 def test_analysis_of_variance(sample: str, way: str) -> None:
-    found = getattr(paper, way)(list(SAMPLES[sample].values()))
+    found = getattr(papers, way)(list(SAMPLES[sample].values()))
     same(found.statistic, sample, f"{way}.F")
     same(found.p, sample, f"{way}.p")
     same(found.degrees[1], sample, f"{way}.df")
@@ -97,13 +97,13 @@ def test_analysis_of_variance(sample: str, way: str) -> None:
 
 @pytest.mark.parametrize("sample", ["three", "many"])
 def test_pairs_of_means(sample: str) -> None:
-    for pair in paper.tukey_hsd(SAMPLES[sample]):
+    for pair in papers.tukey_hsd(SAMPLES[sample]):
         name = f"{pair.second}-{pair.first}"  # R subtracts the earlier group from the later group
         same(-pair.estimate, sample, f"tukey.difference.{name}")
         same(-pair.interval.high, sample, f"tukey.low.{name}", RANGE)
         same(-pair.interval.low, sample, f"tukey.high.{name}", RANGE)
         same(pair.p["Tukey"], sample, f"tukey.p.{name}", RANGE)
-    for pair in paper.games_howell(SAMPLES[sample]):
+    for pair in papers.games_howell(SAMPLES[sample]):
         name = f"{pair.second}-{pair.first}"
         same(pair.p["Games–Howell"], sample, f"games.p.{name}", RANGE)
         same(-pair.interval.high, sample, f"games.low.{name}", RANGE)
@@ -111,7 +111,7 @@ def test_pairs_of_means(sample: str) -> None:
 
 @pytest.mark.parametrize("sample", ["two", "tied", "three", "small", "smalltied", "many"])
 def test_kruskal_wallis(sample: str) -> None:
-    found = paper.kruskal_wallis(list(SAMPLES[sample].values()))
+    found = papers.kruskal_wallis(list(SAMPLES[sample].values()))
     same(found.statistic, sample, "kruskal.H")
     if "kruskal.p.exact" in R[sample]:
         assert found.method.startswith("exact")
@@ -123,7 +123,7 @@ def test_kruskal_wallis(sample: str) -> None:
 
 @pytest.mark.parametrize("sample", ["three", "many", "smalltied"])
 def test_dunn(sample: str) -> None:
-    for pair in paper.dunn(SAMPLES[sample]):
+    for pair in papers.dunn(SAMPLES[sample]):
         name = f"{pair.first}-{pair.second}"
         same(pair.statistic, sample, f"dunn.z.{name}")
         for way in ("none", "Bonferroni", "Holm"):
@@ -132,7 +132,7 @@ def test_dunn(sample: str) -> None:
 
 def test_aligned_ranks() -> None:
     groups, others, values = zip(*OTHERS["factorial"], strict=True)
-    found = paper.aligned_ranks(values, {"group": groups, "other": others})
+    found = papers.aligned_ranks(values, {"group": groups, "other": others})
     for effect, tested in found.items():
         same(tested.statistic, "factorial", f"aligned.F.{':'.join(effect)}")
         same(tested.p, "factorial", f"aligned.p.{':'.join(effect)}")

@@ -7,8 +7,8 @@ import math
 import pytest
 
 from tools import paper_rates
-from wattwire.stats.paper.rates import MODELS, rates_for
-from wattwire.stats.paper.rates_table import ROWS, TRIALS
+from wattwire.papers.rates import MODELS, rates_for
+from wattwire.papers.rates_table import ROWS, TRIALS
 
 
 def test_the_table_holds_every_model_and_size_once() -> None:

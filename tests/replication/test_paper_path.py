@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from wattwire.stats import paper
+from wattwire import papers
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "replication"
 RUNS, EXPECTED = FOLDER / "albonico_runs.csv", FOLDER / "expected_albonico.json"
@@ -87,9 +87,9 @@ def test_kruskal_wallis(runs, expected, name: str, by: str, levels, where: Mappi
         column = "authors_pick" if choice == "authors_pick" else "canonical"
         data = list(groups(runs, by, levels, column, **where).values())
         if choice == "iqr":
-            data = [[v for v, k in zip(g, paper.iqr_outliers(g).kept, strict=True) if k]
+            data = [[v for v, k in zip(g, papers.iqr_outliers(g).kept, strict=True) if k]
                     for g in data]  # fmt: skip
-        found = paper.kruskal_wallis(data)
+        found = papers.kruskal_wallis(data)
         assert list(found.counts) == known["n"]
         # The table stores power with twelve digits, so the authors' selection is matched to them.
         assert found.statistic == pytest.approx(known["H"], rel=1e-9)
@@ -98,7 +98,7 @@ def test_kruskal_wallis(runs, expected, name: str, by: str, levels, where: Mappi
 
 def test_dunn_with_bonferroni_gives_all_ten_rows_of_table_six(runs, expected) -> None:
     data = groups(runs, "interval_s", INTERVALS, **PUBLISHER, language="cpp")
-    found = {(pair.first, pair.second): pair.p["Bonferroni"] for pair in paper.dunn(data)}
+    found = {(pair.first, pair.second): pair.p["Bonferroni"] for pair in papers.dunn(data)}
     rows = expected["table 6"]
     assert len(rows) == 10
     for row in rows:
@@ -114,13 +114,13 @@ def test_shapiro_wilk_of_the_language_groups_and_of_the_group_the_number_is_from
     for choice, suffix in (("canonical", ""), ("authors_pick", "_authors_pick")):
         data = groups(runs, "language", LANGUAGES, choice, **PUBLISHER)
         for language in LANGUAGES:
-            found = paper.shapiro_wilk(data[language])
+            found = papers.shapiro_wilk(data[language])
             assert found.statistic == pytest.approx(known[language + suffix]["W"], rel=1e-6)
             assert found.p == pytest.approx(known[language + suffix]["p"], rel=1e-4)
     slower = [row for row in runs if row["interval_s"] != "0.1"]
     part = groups(slower, "clients", ("2",), **PUBLISHER, language="py")["2"]
     other = known["python_2_clients_without_0.1s"]
-    found = paper.shapiro_wilk(part)
+    found = papers.shapiro_wilk(part)
     assert len(part) == other["n"]
     assert found.statistic == pytest.approx(other["W"], rel=1e-6)
     assert found.p == pytest.approx(other["p"], rel=1e-4)
@@ -147,7 +147,7 @@ ANOVA: list[tuple[str, Callable[[dict[str, Any]], Any], Mapping[str, str]]] = [
 @pytest.mark.parametrize(("name", "pick", "where"), ANOVA)
 def test_analysis_of_variance(runs, expected, name: str, pick, where: Mapping[str, str]) -> None:
     known = pick(expected[name])
-    found = paper.anova(list(groups(runs, "clients", CLIENTS, **where).values()))
+    found = papers.anova(list(groups(runs, "clients", CLIENTS, **where).values()))
     assert found.statistic == pytest.approx(known["F"], rel=1e-8)
     assert found.p == pytest.approx(known["p"], rel=1e-8)
 
@@ -162,7 +162,7 @@ def test_analysis_of_variance(runs, expected, name: str, pick, where: Mapping[st
 )
 def test_services_by_clients(runs, expected, name: str, side: str, where) -> None:
     known = expected[name][side]
-    found = paper.kruskal_wallis(list(groups(runs, "clients", CLIENTS, **where).values()))
+    found = papers.kruskal_wallis(list(groups(runs, "clients", CLIENTS, **where).values()))
     assert list(found.counts) == known["n"]
     assert found.statistic == pytest.approx(known["H"], rel=1e-8)
     assert found.p == pytest.approx(known["p"], rel=1e-8)
@@ -170,7 +170,7 @@ def test_services_by_clients(runs, expected, name: str, side: str, where) -> Non
 
 def test_the_walk_takes_the_paper_where_the_paper_went(runs) -> None:
     """The data are not normal, even after Box–Cox: rank tests and Dunn's test are used."""
-    path = paper.decide(groups(runs, "interval_s", INTERVALS, **PUBLISHER, language="cpp"))
+    path = papers.decide(groups(runs, "interval_s", INTERVALS, **PUBLISHER, language="cpp"))
     assert not path.normal and path.with_all.test.name == "Kruskal–Wallis"
     assert path.with_all.test.p == pytest.approx(1.9005212825170043e-60, rel=1e-7)
     assert len(path.with_all.pairs) == 10

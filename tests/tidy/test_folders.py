@@ -40,7 +40,7 @@ SHARED_NAMES = frozenset(
     {"__init__.py", "conftest.py", "numbers.py", "page.html.j2", "terminal.txt.j2", "words.j2"}
 )
 """Names that tools require, and names of the files of a topic, which its folder distinguishes."""
-MOVING = {"best_alternative.py": 3, "carry_over.py": 3, "claims.py": 3, "syscalls.py": 3}
+MOVING: dict[str, int] = {}
 """Files that move into the folders of their topics (decision 0027), by their present number."""
 
 

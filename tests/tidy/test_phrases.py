@@ -97,7 +97,7 @@ def test_a_wrong_use_is_found(source: str, problem: str) -> None:
 def test_a_key_given_twice_and_a_table_of_another_file_are_found() -> None:
     twice = 'PHRASES = Phrases("x", {"a": "1", "a": "2"})\nPHRASES("a")\n'
     assert ["a key twice" in problem for problem in problems_of(twice)] == [True]
-    borrowed = 'from wattwire.report.words.methods import PHRASES\nPHRASES("a")\n'
+    borrowed = 'from wattwire.report.words.comparing import PHRASES\nPHRASES("a")\n'
     assert len(problems_of(borrowed)) == 2
 
 

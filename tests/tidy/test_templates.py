@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from tests.tidy.layers import is_test
 from tests.tidy.templates import (
+    OWN,
+    SHARED,
     fields_of,
     imported_modules,
     macros_of,
@@ -17,7 +20,8 @@ from tests.tidy.templates import (
 from tests.tidy.tree import ROOT, texts
 from wattwire.report.topic_page import PLAIN
 
-TOPICS = sorted(path.parent for path in (ROOT / "wattwire/analysis/topics").glob("*/numbers.py"))
+TOPICS = sorted(path.parent for path in (ROOT / "wattwire/analysis/topics").rglob("numbers.py"))
+"""The folders of topics, and the folders of findings inside one of them."""
 RESULTS = (ROOT / "wattwire/stats/results.py").read_text("utf-8")
 MODULES = "\n".join(
     text
@@ -31,16 +35,36 @@ def test_templates_use_what_exists_and_every_sentence_is_printed(folder) -> None
     modules = [path for path in folder.glob("*.py") if not path.name.startswith("test_")]
     fields = set().union(*(_fields(path.read_text("utf-8")) for path in modules))
     templates = {path.name: path.read_text("utf-8") for path in sorted(folder.glob("*.j2"))}
-    macros = macros_of(PLAIN, templates.get("words.j2", ""))
+    macros, others = _macros(folder), _macros_of_others(folder)
     problems = [
         f"{folder.name}/{name}:{problem}"
         for name, source in templates.items()
-        for problem in name_problems(PLAIN, source, fields, macros)
+        for problem in name_problems(PLAIN, source, fields, macros, others)
     ]
-    idle = unused_macros(macros, "\n".join([*templates.values(), MODULES]))
-    idle -= set(re.findall(r'data-(?:sentence|reason)="(\w+)"', "".join(templates.values())))
+    around = [path.read_text("utf-8") for path in (*folder.glob("*/*.j2"), *_outer(folder))]
+    idle = unused_macros(macros, "\n".join([*templates.values(), *around, MODULES]))
+    idle -= set(
+        re.findall(r'data-(?:sentence|reason|mark|hint)="(\w+)"', "".join(templates.values()))
+    )
     problems += [f"{folder.name}/words.j2: the sentence {name} is printed nowhere" for name in idle]
     assert not problems, "\n" + "\n".join(problems)
+
+
+def _macros(folder: Path) -> set[str]:
+    """Return the names of the macros in a folder's `words.j2`; none without this file."""
+    path = folder / "words.j2"
+    return macros_of(PLAIN, path.read_text("utf-8")) if path.is_file() else set()
+
+
+def _macros_of_others(folder: Path) -> dict[str, set[str]]:
+    """Return the macros that every folder inside has, and those of the folder around."""
+    inside = [_macros(path.parent) for path in folder.glob("*/numbers.py")]
+    return {OWN: set.intersection(*inside) if inside else set(), SHARED: _macros(folder.parent)}
+
+
+def _outer(folder: Path) -> list[Path]:
+    """Return the templates of the folder around a finding, which print its sentences."""
+    return sorted(folder.parent.glob("*.j2"))
 
 
 def _fields(module: str) -> set[str]:
@@ -66,9 +90,17 @@ SOURCE = (
         ('<th data-key="x" data-field="runs.0.named">', ""),
         ('<th data-key="{{ a.runs }}">', ""),
         ('\n<th data-key="x">', '2: data-key: "x" is neither'),
+        ('<table id="t"><th data-key="x"></th><tr><td>{{ a.runs }}</td></tr></table>', ""),
+        ('<table id="t"></table>\n<table data-rows="runs"><th data-key="x">', '2: data-key: "x"'),
         ('<table data-rows="runs.rows">', '1: data-rows: "rows" is neither'),
         ('<th data-key="x" data-sentence="runs">', '1: data-sentence: "runs" is neither'),
+        (
+            '<th data-key="runs" data-mark="said" data-hint="mine">',
+            '1: data-hint: "mine" is neither',
+        ),
         ('<th data-key="x" data-sentence="said" data-of="run">', '1: data-of: "run" is neither'),
+        ('<form data-runs="named">', ""),
+        ('<form data-runs="rows">', '1: data-runs: "rows" is neither'),
         ('<figure data-chart="runs" data-points="named">', ""),
         ('<figure data-chart="run" data-points="runs">', '1: data-chart: "run" is no chart'),
     ],
@@ -76,6 +108,14 @@ SOURCE = (
 def test_a_name_that_does_not_exist_is_found(template, problem) -> None:
     (*found,) = name_problems(PLAIN, template, fields_of(SOURCE), {"said"})
     assert [text.startswith(problem) for text in found] == ([True] if problem else [])
+
+
+def test_a_sentence_of_another_folder_must_exist_there() -> None:
+    others = {"own": {"title"}, "shared": {"span"}}
+    (*found,) = name_problems(
+        PLAIN, "{{ own.title(a) }}{{ own.cause(a) }}{{ shared.title(a) }}", set(), {"said"}, others
+    )
+    assert [text.partition(" is")[0] for text in found] == ['1: "cause"', '1: "title"']
 
 
 def test_fields_of_imported_classes_are_known() -> None:

@@ -18,6 +18,11 @@ from wattwire.model.derived import FloatArray
 Point = dict[str, Any]
 ALL_RUNS = "all runs"
 """Name of the only group of a study without factors, such as that of `exec`."""
+BOX_RUNS_MIN = 5
+"""Minimum number of runs for a box. Fewer runs give unreliable quartiles and are drawn as dots."""
+VIOLIN_RUNS_MIN = 20
+"""Minimum number of runs for a violin. With fewer runs, the density mainly shows its bandwidth."""
+LOG, LINEAR = "log", "linear"
 ROWS_MAX = 6
 PANELS_PER_ROW = 3
 BOX_RUNS_MIN = 5
@@ -29,7 +34,8 @@ class Chart:
     """The points of a chart, and the names of its groups in their order.
 
     The function that draws the chart states the fields of a point. `colours` are the names in the
-    legend, and `colour_title` is its title. A row of panels has at most `per_row` panels.
+    legend, and `colour_title` is its title. A row of panels has at most `per_row` panels. `across`
+    are the levels on the x axis if it has no numbers; other axes have the scale LOG or LINEAR.
     """
 
     points: Sequence[Point] = ()
@@ -38,11 +44,21 @@ class Chart:
     rows: Sequence[str] = ()
     panels: Sequence[str] = ()
     per_row: int = 1
+    across: Sequence[str] = ()
+    x_scale: str = LOG
+    y_scale: str = LOG
 
 
 def rounded(value: float, digits: int = 4) -> float:
     """Return `value` rounded to `digits` significant digits, which reduces the size of the page."""
     return float(f"{value:.{digits}g}")
+
+
+def spread(count: int, wanted: int) -> list[int]:
+    """Return `wanted` evenly spaced indices from 0 to `count` - 1, including both ends."""
+    if wanted >= count:
+        return list(range(count))
+    return np.linspace(0, count - 1, wanted).round().astype(int).tolist()
 
 
 def points_of(

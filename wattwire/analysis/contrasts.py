@@ -14,8 +14,7 @@ from wattwire.analysis.answering.baselines import baseline_in
 from wattwire.analysis.answering.confidence import CONFIDENCE, interval_confidence
 from wattwire.analysis.answering.disagreement import disagreeing_factor
 from wattwire.analysis.answering.single_contrast import contrast, rank_companion
-from wattwire.analysis.comparing.common import judges_variants
-from wattwire.analysis.dataset import Evidence, same_level
+from wattwire.analysis.dataset import Evidence, judges_variants, same_level
 from wattwire.analysis.responses import Response, resolve
 from wattwire.analysis.topics.controls.numbers import noise
 from wattwire.model.variants import FACTOR

@@ -312,6 +312,11 @@ def _seen_level_words(frame: pl.DataFrame, factor: str) -> set[str]:
     return {words.plain(level) for level in set(levels_of(frame, factor)) if level is not None}
 
 
+def judges_variants(evidence: Evidence) -> bool:
+    """Return whether the study compares variants. An imported column may have the factor's name."""
+    return not evidence.imported and len(evidence.factors.get(FACTOR, ())) > 1
+
+
 def levels_run(evidence: Evidence, factor: str) -> list[Any]:
     """Return the planned levels of `factor` that have runs, in order; all levels without runs."""
     if factor not in evidence.levels_seen:
@@ -504,6 +509,14 @@ def _grouped(evidence: Evidence, frame: pl.DataFrame) -> dict[tuple[str, ...], p
     return {
         key: ordered.slice(start, len(rows[key])) for key, start in zip(keys, starts, strict=False)
     }
+
+
+def kept_by(frame: pl.DataFrame, where: Mapping[str, Sequence[Any]]) -> pl.DataFrame:
+    """Return the rows of `frame` that have one of the levels of each factor in `where`."""
+    mask = np.ones(frame.height, bool)
+    for name, allowed in where.items():
+        mask &= sum((rows_at(frame, {name: level}) for level in allowed), np.zeros_like(mask))
+    return frame.filter(pl.Series(mask))
 
 
 def held_levels(evidence: Evidence) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Compute the document of a campaign: all its results, which page and terminal print.
 
-report/analysis.json stores it. The schema is `analysis.schema.json` in this folder. VERSION
-increases when a key is removed or changes its meaning, but not when a key is added.
+report/analysis.json stores `values`. Its schema is `analysis.schema.json` in this folder. VERSION
+increases when a key is removed or changes its meaning, but not when a key is added. results.json
+next to it stores the results of the topics (`result_codec.py`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.answering.confidence import CONFIDENCE
 from wattwire.analysis.carried import too_few
 from wattwire.analysis.dataset import Evidence, all_levels, by_treatment
+from wattwire.analysis.header import Header, header
 from wattwire.analysis.json_values import finite
 from wattwire.analysis.latency import Series
 from wattwire.analysis.responses import question_responses
@@ -37,6 +39,7 @@ class Document:
 
     results: Mapping[str, Any]
     values: dict[str, Any]
+    header: Header = Header()
 
     def result(self, kind: type[Result]) -> Result:
         """Return the result of the topic that computes this type."""
@@ -57,7 +60,7 @@ def document(
         if series is not None or not (topic.needs_series or topic.is_for_page):
             results[name] = topic.result(evidence, series or {}, {"contrasts": answers, **results})
             values |= topic.stored(results[name])
-    return Document(results, values)
+    return Document(results, values, header(evidence))
 
 
 def _other_values(evidence: Evidence, answers: Answers) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wattwire.analysis.comparing.decision import Judged
+from wattwire.analysis.topics.comparison.result import Comparison
 from wattwire.analysis.topics.limits.numbers import Limits
 from wattwire.cli.wrap import table
 from wattwire.report.print.comparison import (
@@ -14,7 +14,7 @@ from wattwire.report.print.comparison import (
 )
 
 
-def lines(judged: Judged | None, limits: Limits = NO_LIMITS) -> list[str]:
+def lines(judged: Comparison | None, limits: Limits = NO_LIMITS) -> list[str]:
     """Return the comparison and the limits as plain lines. The first line states the result.
 
     Lines of the table begin with spaces. They do not wrap, so that a log can be searched.

@@ -14,10 +14,10 @@ from wattwire.model.variants import FACTOR
 from wattwire.store import Campaign
 
 if TYPE_CHECKING:
-    from wattwire.analysis.comparing import Judged
+    from wattwire.analysis.topics.comparison.result import Comparison
     from wattwire.analysis.topics.limits.numbers import Limits
 
-Found = tuple["Judged | None", "Limits", bool]
+Found = tuple["Comparison | None", "Limits", bool]
 """The comparison, the limits, and whether variants could not be compared."""
 
 
@@ -33,10 +33,13 @@ def of(campaign: Campaign, limits: Limits) -> Found:
         text = f"One variant was measured ({planned.pop()}), so there is nothing to compare."
         print(wrapped(text, columns(sys.stderr)), file=sys.stderr)
         return None, limits, True
-    from wattwire.analysis.comparing import Wanted, compare_variants
+    from wattwire.analysis.dataset import gather
+    from wattwire.analysis.topics.comparison import numbers
+    from wattwire.analysis.topics.comparison.requested import Wanted
+    from wattwire.analysis.topics.comparison.variants import variants_of
 
     # The study holds the options, so that this is the comparison of the page.
-    return compare_variants(campaign, Wanted()), limits, False
+    return numbers.compare(variants_of(gather(campaign)), Wanted()), limits, False
 
 
 def suspects(campaign: Campaign) -> list[str]:
@@ -47,10 +50,14 @@ def suspects(campaign: Campaign) -> list[str]:
     looks = campaign.study.answers.looks
     if looks < 2 or campaign.journal.get("measured_again") is not None:
         return []
-    from wattwire.analysis.comparing import Wanted, compare_variants, suspect_keys
+    from wattwire.analysis.dataset import gather
+    from wattwire.analysis.topics.comparison import numbers
+    from wattwire.analysis.topics.comparison.requested import Wanted
+    from wattwire.analysis.topics.comparison.variants import suspect_keys, variants_of
 
     try:
-        return suspect_keys(campaign, compare_variants(campaign, Wanted()))
+        variants = variants_of(gather(campaign))
+        return suspect_keys(variants, numbers.compare(variants, Wanted()))
     except UsageError:
         return []  # no comparison is possible; the last lines of the run give the reason
 
@@ -84,9 +91,10 @@ def without_verdict(lines: Sequence[str], outcome: Found) -> list[str]:
     judged, *_ = outcome
     if judged is None:
         return list(lines)
-    from wattwire.report.words.comparing import first_line  # noqa: PLC0415
+    from wattwire.report.topic_page import Sentences  # noqa: PLC0415
 
-    return [text for line in lines if (text := line.replace(first_line(judged), "").strip())]
+    verdict = Sentences("comparison").first_line(judged)
+    return [text for line in lines if (text := line.replace(verdict, "").strip())]
 
 
 def of_limits(limits: Limits) -> int:

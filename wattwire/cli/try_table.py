@@ -218,7 +218,7 @@ def _answer(evidence: Evidence, results: Document, rows: Sequence[Line]) -> str:
     if not rows:
         title = evidence.study.title
         return f"{title}: no run was finished, so there is nothing to compare."
-    page_answer = headline(evidence, results)
+    page_answer = headline(results)
     study = results.result(AnsweredStudy)
     if not evidence.usable.height:
         statements = (item for question in study.questions for item in question.with_all)

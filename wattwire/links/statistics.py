@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from wattwire.links.findings import Finding, exact
-from wattwire.links.loads import FRAME_BYTES, Runner, constant, spaced, transmission_ns
-from wattwire.model.links.profile import DIRECTIONS, Direction, Link
-from wattwire.rig.emulator import NS_PER_MS, NS_PER_S
-from wattwire.rig.emulator_log import LOST, Fate
-from wattwire.stats.link_law import (
+from wattwire.links.link_law import (
     LossStatistics,
     jitter_distribution,
     jitter_mean,
     jitter_sd,
     loss_statistics,
 )
+from wattwire.links.loads import FRAME_BYTES, Runner, constant, spaced, transmission_ns
+from wattwire.model.links.profile import DIRECTIONS, Direction, Link
+from wattwire.rig.emulator import NS_PER_MS, NS_PER_S
+from wattwire.rig.emulator_log import LOST, Fate
 
 FAMILYWISE = 0.01
 """Probability that any of all tests fails for a correct law."""

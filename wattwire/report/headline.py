@@ -19,13 +19,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, chain
 from operator import attrgetter
 
-from wattwire.analysis.comparing.common import judges_variants
-from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.document import Document
 from wattwire.analysis.topics.headline.numbers import PageHeadline
 from wattwire.analysis.topics.unanswered.numbers import Unanswered
 from wattwire.report.topic_page import Sentences, TitleSentence, title_sentences
-from wattwire.report.words import comparing
 
 UNANSWERED = Sentences("unanswered")
 COMMAND, WARNING, ABSTRACT, ALTERNATIVES, APART = 0, 5, 10, 50, 90
@@ -33,14 +30,12 @@ VERDICT = (ALTERNATIVES, 1)
 """Place of the verdict on the variants."""
 
 
-def page_headline(
-    evidence: Evidence, document: Document, stated: Iterable[TitleSentence] | None = None
-) -> list[str]:
+def page_headline(document: Document, stated: Iterable[TitleSentence] | None = None) -> list[str]:
     """Return the sentences of the page's headline.
 
     `stated` are those of all topics, for a caller that has rendered the topics' pages.
     """
-    sentences = _by_place(evidence, document, stated)
+    sentences = _by_place(document, stated)
     if document.result(PageHeadline).is_command:
         places = ((COMMAND,), VERDICT)
         return [sentence.text for sentence in sentences if sentence.place in places]
@@ -51,9 +46,9 @@ def page_headline(
     ]
 
 
-def headline(evidence: Evidence, document: Document) -> str:
+def headline(document: Document) -> str:
     """Return the headline without warnings, treatments without an answer and emulated devices."""
-    return " ".join(_abstract(_by_place(evidence, document), document))
+    return " ".join(_abstract(_by_place(document), document))
 
 
 def questions_without_answer(document: Document) -> list[str]:
@@ -105,17 +100,10 @@ def _texts(sentences: Iterable[TitleSentence], first: int, end: int | None = Non
 
 
 def _by_place(
-    evidence: Evidence, document: Document, stated: Iterable[TitleSentence] | None = None
+    document: Document, stated: Iterable[TitleSentence] | None = None
 ) -> list[TitleSentence]:
     if stated is None:
         stated = chain.from_iterable(
             title_sentences(topic, result) for topic, result in document.results.items()
         )
-    return sorted([*stated, *_verdict(evidence)], key=attrgetter("place"))
-
-
-def _verdict(evidence: Evidence) -> Iterator[TitleSentence]:
-    if judges_variants(evidence):
-        verdict = comparing.verdict(evidence)
-        for sentence in verdict.values.get("phrases", (verdict,)):
-            yield TitleSentence(VERDICT, str(sentence))
+    return sorted(stated, key=attrgetter("place"))

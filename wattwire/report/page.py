@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib import resources
@@ -14,19 +13,27 @@ from markupsafe import Markup
 from threadpoolctl import threadpool_limits
 
 from wattwire.analysis.contrasts import answer_all
-from wattwire.analysis.dataset import CampaignReader, Evidence, gather
+from wattwire.analysis.dataset import CampaignReader, gather
 from wattwire.analysis.document import Document, document
 from wattwire.analysis.latency import all_series
 from wattwire.analysis.topics.validity.numbers import Validity
 from wattwire.model.errors import UsageError
-from wattwire.report import findings
 from wattwire.report.figures.downsample import Thinner
 from wattwire.report.headline import page_headline, questions_without_answer, split
 from wattwire.report.html.columnar_json import packed_charts, script_json
-from wattwire.report.page_parts import TITLE, HeadLine, PageData, PagePart, page_parts
+from wattwire.report.page_parts import (
+    TITLE,
+    HeadLine,
+    OpenCampaign,
+    PageData,
+    PagePart,
+    parts_needing_campaign,
+    parts_of,
+)
 from wattwire.report.parts import Section, Table, figures_of, tables_of, write_csv
 from wattwire.report.print import render
 from wattwire.report.print.latex import write_tex
+from wattwire.report.stored_document import read_document, write_document
 from wattwire.report.topic_page import Sentences
 from wattwire.store import open_campaign
 from wattwire.store.files import refuse_links
@@ -52,6 +59,7 @@ def write_report(campaign: Path | CampaignReader, printed: bool = False) -> tupl
     - report/answer.txt: the headline of the page and the lines below it, for the terminal
     - report/validity.txt: the page's notice on a look or on validity limits that were changed later
     - report/analysis.json: all numbers of the answers
+    - report/results.json and report/series/*.parquet: the results of all topics
 
     If no run is valid, the page states this. Raises UsageError if the campaign has no plan.
     """
@@ -64,39 +72,80 @@ def write_report(campaign: Path | CampaignReader, printed: bool = False) -> tupl
         )
     folder = campaign.path / "report"
     refuse_links(campaign.path)
-    figures = folder / "figures"
-    drawing_of = render.Drawer if printed else render.Undrawn
     # The matrices are small, so BLAS threads would only compete with the drawing process.
-    with drawing_of(figures) as drawer, threadpool_limits(1, user_api="blas"):
-        evidence = gather(campaign)
-        answers = answer_all(evidence)
-        series = all_series(evidence)
-        results = document(evidence, answers, series)
-        data = PageData(evidence, answers, results, series, findings.look(evidence, series))
-        parts = [part for part in page_parts() if part.applies(evidence)]
-        sections, thinner = [], Thinner()
-        for built in _sections(parts, data):
-            section = bounded(built, thinner)
-            sections.append(section)
-            drawer.begin(figures_of(section.parts))
-        tables = tables_of([part for section in sections for part in section.parts])
-        _write_tables(tables, folder / "tables", printed)
-        notices = [VALIDITY.sentence(notice) for notice in results.result(Validity).notices]
-        title, rest, lines = _head(parts, data)
-        answer = [title, rest, *(line.text for line in lines if not line.page_only)]
-        answer = [text for text in (*answer, *questions_without_answer(results)) if text]
-        (folder / "answer.txt").write_text("".join(f"{line}\n" for line in answer), "utf-8")
-        (folder / "validity.txt").write_text("".join(f"{line}\n" for line in notices), "utf-8")
-        text = json.dumps(results.values, indent=1, allow_nan=False)
-        (folder / "analysis.json").write_text(f"{text}\n", "utf-8")
-        page = folder / "index.html"
-        page.write_text(
-            _render(
-                evidence, (title, rest, *(line.text for line in lines)), sections, drawer, printed
-            ),
-            "utf-8",
+    with _drawer(folder, printed) as drawer, threadpool_limits(1, user_api="blas"):
+        data = computed(campaign)
+        page = print_page(data, parts_of(data.document.header), folder, drawer, printed)
+        write_document(data.document, folder)
+    return page, data.document
+
+
+def write_stored(stored: Path, folder: Path, printed: bool = False) -> tuple[Path, Document]:
+    """Write the report whose analysis.json is `stored` to a new folder, without its campaign.
+
+    The files are those of `write_report`. Return the path of the page, and the results on it.
+    Raises UsageError if the folder exists, if the document cannot be read, and if the page has
+    sections that only the campaign can print.
+    """
+    if folder.exists() or folder.is_symlink():
+        raise UsageError(f"{folder}: found an existing file or folder; name a new folder.")
+    document = read_document(stored)
+    needing = parts_needing_campaign(document.header)
+    if needing:
+        raise UsageError(
+            f"{stored}: the page has sections that need the campaign: {', '.join(needing)}. "
+            "Use `wattwire report DIR`."
         )
-    return page, results
+    with _drawer(folder, printed) as drawer:
+        page = print_page(PageData(document), parts_of(document.header), folder, drawer, printed)
+        write_document(document, folder)
+    return page, document
+
+
+def computed(campaign: CampaignReader) -> PageData:
+    """Compute all results of a campaign, each once."""
+    evidence = gather(campaign)
+    answers, series = answer_all(evidence), all_series(evidence)
+    results = document(evidence, answers, series)
+    return PageData(results, OpenCampaign(evidence, answers))
+
+
+def print_page(
+    data: PageData,
+    parts: Sequence[PagePart],
+    folder: Path,
+    drawer: render.Drawer | render.Undrawn,
+    printed: bool = False,
+) -> Path:
+    """Print these parts of a page to a folder, with its tables and figures.
+
+    Return the path of the page. With `printed`, the folder also has files for print.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    sections, thinner = [], Thinner()
+    for built in _sections(parts, data):
+        section = bounded(built, thinner)
+        sections.append(section)
+        drawer.begin(figures_of(section.parts))
+    tables = tables_of([part for section in sections for part in section.parts])
+    _write_tables(tables, folder / "tables", printed)
+    notices = [VALIDITY.sentence(notice) for notice in data.document.result(Validity).notices]
+    title, rest, lines = _head(parts, data)
+    answer = [title, rest, *(line.text for line in lines if not line.page_only)]
+    answer = [text for text in (*answer, *questions_without_answer(data.document)) if text]
+    (folder / "answer.txt").write_text("".join(f"{line}\n" for line in answer), "utf-8")
+    (folder / "validity.txt").write_text("".join(f"{line}\n" for line in notices), "utf-8")
+    page = folder / "index.html"
+    head_lines = (title, rest, *(line.text for line in lines))
+    heading = data.document.header.heading
+    page.write_text(_render(heading, head_lines, sections, drawer, printed), "utf-8")
+    return page
+
+
+def _drawer(folder: Path, printed: bool) -> render.Drawer | render.Undrawn:
+    """Return what draws the figures: their files if they are `printed`, else nothing."""
+    drawing_of = render.Drawer if printed else render.Undrawn
+    return drawing_of(folder / "figures")
 
 
 def bounded(section: Section, thinner: Thinner) -> Section:
@@ -118,7 +167,7 @@ def _head(parts: Sequence[PagePart], data: PageData) -> tuple[str, str, list[Hea
         head_lines += [HeadLine(at[0], text, True, at[1:]) for at, text in topic.lines]
         head_lines += [HeadLine(at[0], text, False, at[1:]) for at, text in topic.terminal_lines]
     head_lines.sort(key=lambda line: (line.place, line.within))
-    titles = page_headline(data.evidence, data.document, stated)
+    titles = page_headline(data.document, stated)
     titles += [line.text for line in head_lines if line.place == TITLE and line.text]
     title, rest = split(titles, TITLE_MAX)
     return title, rest, [line for line in head_lines if line.place != TITLE]
@@ -140,7 +189,7 @@ def _clear_folder(folder: Path, patterns: Sequence[str]) -> None:
 
 
 def _render(
-    evidence: Evidence,
+    heading: str,
     head_lines: Sequence[str],
     sections: Sequence[Section],
     drawer: render.Drawer | render.Undrawn,
@@ -159,7 +208,7 @@ def _render(
     failed = drawer.failed  # complete only after `pictures` returns
     charts = packed_charts({figure.id: figure.spec for figure in drawn if figure.id not in failed})
     return environment.get_template("page.html").render(
-        title=evidence.study.heading,
+        title=heading,
         first=head_lines[0],
         others=[line for line in head_lines[1:] if line],
         sections=sections,

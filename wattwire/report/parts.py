@@ -24,13 +24,15 @@ KINDS = ("text", "measured", "estimate", "bound", "published")
 class Text:
     """A paragraph. `tone` is "", "lead", "note" or "warning".
 
-    `key` and `value` are what the paragraph states, without its words.
+    `key` and `value` are what the paragraph states, without its words. The page joins neighbouring
+    texts of the same `paragraph`.
     """
 
     words: str
     tone: str = ""
     key: str = ""
     value: str = ""
+    paragraph: str = ""
     shape: ClassVar[str] = "text"
 
 

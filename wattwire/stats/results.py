@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,11 @@ class Interval:
     def within(self, low: float, high: float) -> bool:
         """Return whether the whole interval is strictly between `low` and `high`."""
         return low < self.low and self.high < high
+
+    def exponential(self) -> Interval:
+        """Return the interval of the ratio whose logarithm this interval contains."""
+        estimate, low, high = map(math.exp, (self.estimate, self.low, self.high))
+        return replace(self, estimate=estimate, low=low, high=high)
 
 
 @dataclass(frozen=True)

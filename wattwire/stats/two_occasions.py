@@ -12,17 +12,39 @@ Reference: Welch 1947, Biometrika 34:28; Satterthwaite 1946, Biometrics Bulletin
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy import special
 
-from wattwire.stats.paper.means import welch_t
+from wattwire.stats.groups import (
+    FloatArray,
+    Unanswered,
+    Values,
+    arrays,
+    no_scatter,
+    refuse_groups,
+    scatters,
+    standardised,
+    unit,
+)
 from wattwire.stats.results import Interval, NotComputable, TooFew
 
-FloatArray = NDArray[np.float64]
 RUNS_MIN = 2
 """Minimum number of runs per group. A single run has no scatter, so its error is unknown."""
+
+
+@dataclass(frozen=True)
+class TwoMeans:
+    """The difference of two means over its standard error, and its degrees of freedom.
+
+    `interval` is the difference in the data's unit; None if it or its limits are infinite.
+    """
+
+    statistic: float
+    degrees: float
+    counts: tuple[int, int]
+    interval: Interval | None
 
 
 def welch_ratio(
@@ -46,12 +68,12 @@ def welch_ratio(
     unusable = int(np.sum(~np.isfinite(all_values) | (all_values <= 0)))
     if unusable:
         return NotComputable(f"zero, negative or missing in {unusable} of {all_values.size} runs")
-    test = welch_t(np.log(groups[0]), np.log(groups[1]), confidence)
-    if isinstance(test, (TooFew, NotComputable)):
-        return test
-    if test.interval is None:
+    means = two_means(np.log(groups[0]), np.log(groups[1]), confidence, pooled=False)
+    if isinstance(means, (TooFew, NotComputable)):
+        return means
+    if means.interval is None:
         return NotComputable("no interval, because the values are too large or too small")
-    logs = test.interval
+    logs = means.interval
     with np.errstate(over="ignore"):  # with few, scattered runs, a limit may overflow
         ratio, low, high = np.exp([logs.estimate, logs.low, logs.high]).tolist()
     return replace(logs, estimate=ratio, low=low, high=high, method="Welch's t, log scale")
@@ -68,9 +90,50 @@ def welch_difference(
     a ratio then has no meaning. Groups of fewer than RUNS_MIN runs, and two groups without scatter,
     are refused. The method is described in the module's documentation, but without logarithms.
     """
-    test = welch_t(np.asarray(upper), np.asarray(lower), confidence)
-    if isinstance(test, (TooFew, NotComputable)):
-        return test
-    if test.interval is None:
+    means = two_means(np.asarray(upper), np.asarray(lower), confidence, pooled=False)
+    if isinstance(means, (TooFew, NotComputable)):
+        return means
+    if means.interval is None:
         return NotComputable("no interval, because the values are too large or too small")
-    return replace(test.interval, method="Welch's t")
+    return replace(means.interval, method="Welch's t")
+
+
+def two_means(
+    first: Values, second: Values, confidence: float, pooled: bool
+) -> TwoMeans | Unanswered:
+    """Return the mean of `first` minus the mean of `second`, each of at least two values."""
+    data = arrays([first, second])
+    refusal = refuse_groups(data, 2)
+    if refusal is not None:
+        return refusal
+    scaled = standardised(data)
+    if not scatters(scaled):
+        return no_scatter()
+    scaled_error, degrees = _error(scaled, pooled)
+    statistic = float(np.mean(scaled[0]) - np.mean(scaled[1])) / scaled_error
+    difference = unit(data) * float(np.mean(scaled[0]) - np.mean(scaled[1]))
+    error = unit(data) * scaled_error
+    margin = float(special.stdtrit(degrees, 0.5 + confidence / 2)) * error
+    count = data[0].size + data[1].size
+    interval = (
+        Interval(
+            difference, difference - margin, difference + margin, confidence, count,
+            "t, pooled" if pooled else "t, Welch", degrees,
+        )
+        if np.isfinite(difference) and np.isfinite(margin)
+        else None
+    )  # fmt: skip
+    return TwoMeans(statistic, degrees, (data[0].size, data[1].size), interval)
+
+
+def _error(scaled: Sequence[FloatArray], pooled: bool) -> tuple[float, float]:
+    """Return the standard error of the difference of two means, and its degrees of freedom."""
+    sizes = np.array([group.size for group in scaled], dtype=np.float64)
+    variances = np.array([float(np.var(group, ddof=1)) for group in scaled])
+    degrees = float(np.sum(sizes) - sizes.size)
+    if pooled:
+        variances[:] = float(np.sum((sizes - 1) * variances) / degrees)
+    squared_errors = variances / sizes
+    if not pooled:
+        degrees = float(np.sum(squared_errors) ** 2 / np.sum(squared_errors**2 / (sizes - 1)))
+    return float(np.sqrt(np.sum(squared_errors))), degrees

@@ -10,16 +10,16 @@ import pytest
 from wattwire import stats
 from wattwire.analysis.answering.answer_types import NUMBER
 from wattwire.analysis.answering.disagreement import confidence_at_levels
-from wattwire.analysis.comparing import Wanted
-from wattwire.analysis.comparing.common import single_level
-from wattwire.analysis.comparing.within_campaign import compare_inside
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather
+from wattwire.analysis.topics.comparison.numbers import compare
+from wattwire.analysis.topics.comparison.requested import Wanted, single_level
+from wattwire.analysis.topics.comparison.variants import variants_of
 from wattwire.analysis.topics.controls.numbers import noise
 from wattwire.analysis.topics.interactions.numbers import by_level
 from wattwire.analysis.topics.limits.numbers import limits
+from wattwire.report.tests.compared_campaigns import of_variants
 from wattwire.report.tests.synthetic import Shape, write_campaign
-from wattwire.report.tests.test_comparing import of_variants
 from wattwire.store import Campaign
 
 LIMIT = {"response": "latency_p50_us", "max": 10_000.0}
@@ -54,7 +54,7 @@ def test_every_interval_after_a_stop_by_width_has_the_higher_level(tmp_path: Pat
 
 def test_a_comparison_of_a_stopped_campaign_has_the_higher_level(tmp_path: Path) -> None:
     evidence = gather(of_variants(tmp_path / "c", blocks=6))
-    levels = [compare_inside(side, Wanted()) for side in (evidence, stopped(evidence))]
+    levels = [compare(variants_of(side), Wanted()) for side in (evidence, stopped(evidence))]
     assert [1 - (1 - judged.level) * judged.family for judged in levels] == pytest.approx(
         [0.95, 0.96]
     )

@@ -15,11 +15,11 @@ import pytest
 from wattwire import stats
 from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.answering.block_models import block_table, usable_fit
-from wattwire.analysis.carry_over import carry_over
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.responses import resolve
 from wattwire.analysis.topics.answers.numbers import Substitute
+from wattwire.analysis.topics.order_effects.numbers import order_effects
 from wattwire.analysis.topics.ranking.numbers import ranking
 from wattwire.analysis.topics.unanswered.cautions import OutcomeRuns
 from wattwire.analysis.topics.unanswered.numbers import unanswered
@@ -238,7 +238,7 @@ def test_a_minority_of_saturated_runs_is_in_no_mean_of_a_ranking_and_in_no_test_
     tmp_path: Path,
 ) -> None:
     folder = campaign(tmp_path / "campaign", answers={"best_of": ["language"]})
-    clean = carry_over(answers_of(folder)[0])
+    clean = order_effects(answers_of(folder)[0])
     assert isinstance(clean.previous, stats.Effect)
     high = {"outcome": "saturated", "latency_p50_us": 1e9, "cpu_us_per_message": 1e9}
     changed(folder, {"language": FAST, "clients": 4}, 1, **high)
@@ -246,7 +246,7 @@ def test_a_minority_of_saturated_runs_is_in_no_mean_of_a_ranking_and_in_no_test_
     for choice in ranking(evidence, answers).choices:
         assert max(placed.typical for placed in choice.placed) < 1e5
         assert choice.saturated == ()
-    previous = carry_over(evidence).previous
+    previous = order_effects(evidence).previous
     assert isinstance(previous, stats.Effect)
     assert previous.error_degrees == clean.previous.error_degrees - 1
 

@@ -9,10 +9,9 @@ from scipy import special
 
 from wattwire import stats
 from wattwire.analysis.answering.block_models import block_table, fit_of
-from wattwire.analysis.comparing.common import Runs
-from wattwire.analysis.comparing.two_campaigns import _ratio
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
+from wattwire.analysis.topics.comparison.two_campaigns import Source, two_campaigns
 from wattwire.analysis.topics.sensitivity.violations import violations
 from wattwire.imports import table, writing
 from wattwire.report.tests.answered import headline
@@ -87,11 +86,10 @@ def test_two_campaigns_are_compared_by_the_means_of_their_blocks(tmp_path) -> No
     rng = np.random.default_rng(4)
     sides = tuple(imported(tmp_path / name, logs_of(rng, 3.0)) for name in ("base", "head"))
     (answer,) = answer_all(sides[0]).items
-    runs = []
-    for side in sides:
-        rows = np.flatnonzero((side.usable["factor.stack"] == "a").to_numpy())
-        blocks = tuple(side.usable["block"][int(row)] for row in rows)
-        runs.append({"a": Runs({"stack": "a"}, tuple(map(int, rows)), blocks)})
-    interval = _ratio(sides, tuple(runs), "a", answer.response, 0.95)
+    sources = [Source(name, side.reader, {}) for name, side in zip("ab", sides, strict=True)]
+    pairing = two_campaigns(*sources, across_machines=True)
+    (interval, _) = pairing.ratios(
+        [pairing.values(c, answer.response) for c in pairing.cases], 0.95
+    )
     assert isinstance(interval, stats.Interval)
     assert interval.count == 2 * SESSIONS

@@ -268,7 +268,7 @@ def _columns(lines: list[list[str]], width: int) -> tuple[list[int], list[str]]:
     return kept_columns, left_out
 
 
-def _fold_small(rows: list[Row]) -> tuple[list[Row], list[Row]]:
+def _fold_small(rows: Sequence[Row]) -> tuple[Sequence[Row], Sequence[Row]]:
     """Split rows, sorted by CPU time, into the rows that fit on a screen and the rest."""
     return (rows, []) if len(rows) <= ROWS_MAX else (rows[: ROWS_MAX - 1], rows[ROWS_MAX - 1 :])
 

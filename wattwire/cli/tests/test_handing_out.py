@@ -9,6 +9,10 @@ from typing import Any
 
 import pytest
 
+from wattwire.analysis.dataset import gather
+from wattwire.analysis.topics.comparison import numbers
+from wattwire.analysis.topics.comparison.requested import Wanted
+from wattwire.analysis.topics.comparison.variants import variants_of
 from wattwire.analysis.topics.limits.numbers import Limits
 from wattwire.cli import exit_status
 from wattwire.cli.main import main
@@ -16,8 +20,9 @@ from wattwire.cli.verbs import compare
 from wattwire.cli.verbs import report as reporting
 from wattwire.cli.verbs import run as campaigns
 from wattwire.model.errors import EXIT_CANNOT_TELL, UsageError
-from wattwire.report.tests.test_comparing import SLOW, of_variants
-from wattwire.report.words import comparing as compare_words
+from wattwire.report.tests.compared_campaigns import of_variants
+from wattwire.report.tests.synthetic import SLOW
+from wattwire.report.topic_page import Sentences
 from wattwire.store import Campaign
 
 STUDY = """
@@ -57,9 +62,8 @@ def test_the_try_to_write_leaves_no_file_and_keeps_one_that_is_there(tmp_path):
 
 
 def test_the_answer_is_printed_though_its_file_cannot_be_written_any_more(tmp_path, capsys):
-    from wattwire.analysis.comparing import Wanted, compare_variants
-
-    found = compare_variants(of_variants(tmp_path / "c", base=SLOW), Wanted())
+    variants = variants_of(gather(of_variants(tmp_path / "c", base=SLOW)))
+    found = numbers.compare(variants, Wanted())
     with pytest.raises(OSError):
         compare.hand_out(found, Limits(), outputs(junit=str(tmp_path / "gone" / "x.xml")))
     assert "swift is not worse than python" in capsys.readouterr().out
@@ -88,10 +92,8 @@ def test_a_report_prints_the_answer_of_its_page(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "1000")
     monkeypatch.setattr(reporting, "open_campaign", lambda _: made)
     monkeypatch.setattr(Campaign, "close", lambda _: None, raising=False)
-    assert (
-        reporting.report(argparse.Namespace(campaign=str(made.path), validity=[], figures=False))
-        == 0
-    )
+    options = {"campaign": str(made.path), "stored": None, "validity": [], "figures": False}
+    assert reporting.report(argparse.Namespace(**options)) == 0
     told = capsys.readouterr().out.splitlines()
     answer = (made.path / "report/answer.txt").read_text().splitlines()
     assert told[0] == answer[0] and told[0]
@@ -110,7 +112,7 @@ def test_the_verdict_on_variants_is_the_pages_and_is_printed_once(tmp_path):
     made = of_variants(tmp_path / "c")
     lines, _ = campaigns._answered(made)  # noqa: SLF001
     outcome = exit_status.of(made, Limits())
-    verdict = compare_words.first_line(outcome[0])
+    verdict = Sentences("comparison").first_line(outcome[0])
     assert verdict in lines[0]
     assert verdict not in " ".join(exit_status.without_verdict(lines, outcome))
     assert exit_status.without_verdict(lines, (None, Limits(), False)) == list(lines)

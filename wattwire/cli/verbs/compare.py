@@ -24,7 +24,7 @@ from wattwire.model.errors import (
 from wattwire.store import Campaign, ImportedCampaign, open_campaign
 
 if TYPE_CHECKING:
-    from wattwire.analysis.comparing import Judged
+    from wattwire.analysis.topics.comparison.result import Comparison
     from wattwire.analysis.topics.limits.numbers import Limits
 
 AnyCampaign = Campaign | ImportedCampaign
@@ -99,7 +99,7 @@ def wanted_of(options: argparse.Namespace) -> Any:
 
     Raises UsageError for an invalid margin.
     """
-    from wattwire.analysis.comparing import Wanted
+    from wattwire.analysis.topics.comparison.requested import Wanted
 
     margin = None if options.margin is None else share(options.margin, "--margin")
     across = getattr(options, "across_machines", False)
@@ -120,12 +120,15 @@ def opened(path: Path) -> Iterator[AnyCampaign]:
         campaign.close()
 
 
-def _judged(campaigns: Sequence[AnyCampaign], requested: Any) -> Judged:
-    from wattwire.analysis.comparing import Source, compare_two, compare_variants
-    from wattwire.analysis.comparing.common import identity_of  # noqa: PLC0415
+def _judged(campaigns: Sequence[AnyCampaign], requested: Any) -> Comparison:
+    from wattwire.analysis.dataset import gather
+    from wattwire.analysis.topics.comparison import numbers
+    from wattwire.analysis.topics.comparison.pairing import identity_of
+    from wattwire.analysis.topics.comparison.two_campaigns import Source, two_campaigns
+    from wattwire.analysis.topics.comparison.variants import variants_of
 
     if len(campaigns) == 1:
-        return compare_variants(campaigns[0], requested)
+        return numbers.compare(variants_of(gather(campaigns[0])), requested)
     names = [campaign.path.resolve().name for campaign in campaigns]
     if names[0] == names[1]:
         names = [str(campaign.path) for campaign in campaigns]
@@ -135,7 +138,8 @@ def _judged(campaigns: Sequence[AnyCampaign], requested: Any) -> Judged:
         Source(name, campaign, identity_of(campaign))
         for name, campaign in zip(names, campaigns, strict=True)
     ]
-    return compare_two(sources[0], sources[1], requested)
+    pairing = two_campaigns(sources[0], sources[1], requested.across_machines)
+    return numbers.compare(pairing, requested)
 
 
 def limits_of(campaign: AnyCampaign) -> Limits:
@@ -146,7 +150,7 @@ def limits_of(campaign: AnyCampaign) -> Limits:
     return limits(gather(campaign)) if campaign.study.limits else Limits()
 
 
-def exit_code(judged: Judged | None, limits: Limits, options: argparse.Namespace) -> int:
+def exit_code(judged: Comparison | None, limits: Limits, options: argparse.Namespace) -> int:
     """Return the exit code of a comparison and its limits.
 
     A worse result or a broken limit takes precedence over "no valid run", which takes precedence
@@ -168,7 +172,7 @@ def unclear_code(options: argparse.Namespace) -> int:
     return codes.get(options.cannot_tell, EXIT_CANNOT_TELL)
 
 
-def hand_out(judged: Judged | None, limits: Limits, options: argparse.Namespace) -> int:
+def hand_out(judged: Comparison | None, limits: Limits, options: argparse.Namespace) -> int:
     """Print the comparison, write its files and return the exit code."""
     from wattwire.cli import comparison_table
     from wattwire.report.print.comparison import (

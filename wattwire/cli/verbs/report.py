@@ -27,11 +27,22 @@ def add_to(verbs: Any) -> None:
     verb = add_verb(
         verbs,
         "report",
-        description="Writes the page of a finished or unfinished campaign, and prints its answers.",
+        description="Writes the page of a finished or unfinished campaign, and prints its answers. "
+        "With --from, it writes the page of a stored report to the new folder DIR, without the "
+        "campaign.",
         epilog="Exit codes: 0 success; 1 a limit of the study is broken; 2 usage; 3 this machine "
         "lacks a requirement; 5 a limit is undecided.",
     )
-    verb.add_argument("campaign", metavar="DIR")
+    verb.add_argument(
+        "campaign", metavar="DIR", help="the campaign; with --from, the folder to write"
+    )
+    verb.add_argument(
+        "--from",
+        dest="stored",
+        metavar="FILE",
+        help="print the report whose results are in FILE, DIR/report/analysis.json of a campaign, "
+        "and in the files next to it",
+    )
     verb.add_argument(
         "--validity",
         action="append",
@@ -90,17 +101,39 @@ def report(options: argparse.Namespace) -> int:
 
     The campaign may be incomplete.
     """
-    from wattwire.analysis.topics.limits.numbers import Limits  # noqa: PLC0415
-
+    if options.stored is not None:
+        return _from_stored(options)
     campaign = open_campaign(Path(options.campaign))
     try:
         reader = _rejudged(campaign, options.validity) if options.validity else campaign
-        page, document = write_report(reader, options.figures)
-        tell_answers(answer_of(page), document, stamps_of(page))
-        print(page.resolve())
-        return exit_status.of_limits(document.result(Limits))
+        return _print_result(*write_report(reader, options.figures))
     finally:
         campaign.close()
+
+
+def _from_stored(options: argparse.Namespace) -> int:
+    """Write the page of a stored report, and print its answer and the broken limits.
+
+    Raises UsageError with --validity, because the verdicts on runs are in the campaign.
+    """
+    from wattwire.report import page  # noqa: PLC0415 - plotting is slow to import
+
+    if options.validity:
+        raise UsageError(
+            "--validity: not allowed with --from, because only a campaign has the runs to judge. "
+            "Use `wattwire report DIR --validity KEY=VALUE`."
+        )
+    written = page.write_stored(Path(options.stored), Path(options.campaign), options.figures)
+    return _print_result(*written)
+
+
+def _print_result(page: Path, document: Document) -> int:
+    """Print the answers, the page's path and the verdict on limits, and return the exit code."""
+    from wattwire.analysis.topics.limits.numbers import Limits  # noqa: PLC0415
+
+    tell_answers(answer_of(page), document, stamps_of(page))
+    print(page.resolve())
+    return exit_status.of_limits(document.result(Limits))
 
 
 def _rejudged(campaign: Campaign | ImportedCampaign, changes: list[str]) -> Any:

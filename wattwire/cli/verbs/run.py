@@ -321,7 +321,7 @@ def _answered(campaign: Campaign) -> tuple[Sequence[str], Document]:
     evidence = gather(campaign)
     answers = answer_all(evidence)
     results = document(evidence, answers)
-    title = " ".join(page_headline(evidence, results))
+    title = " ".join(page_headline(results))
     lines = [title, *questions_without_answer(results)]
     return lines, results
 

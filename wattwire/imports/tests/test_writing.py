@@ -51,6 +51,12 @@ def tiny() -> Imported:
     )
 
 
+def written_with(path, **parts) -> ImportedCampaign:
+    """Write a tiny campaign with other parts, by default without checks and remarks."""
+    empty = {"checks": (), "remarks": (), "set_aside": ()}
+    return imports.write(dataclasses.replace(tiny(), **(empty | parts)), path / "c", ABOUT, {})
+
+
 def written(path, imported: Imported | None = None) -> ImportedCampaign:
     return imports.write(imported or tiny(), path, ABOUT, {})
 

@@ -10,12 +10,12 @@ import pytest
 
 from wattwire.links.findings import Finding
 from wattwire.links.law_check import LawCheck
+from wattwire.links.link_law import loss_statistics
 from wattwire.links.loads import apply_between_ends, frames_at, with_course
 from wattwire.links.statistics import Effort, check_part, frames_needed, losses_of, parts
 from wattwire.model.errors import MissingError
 from wattwire.model.links.profile import DIRECTIONS, Direction, Link, read_link
 from wattwire.rig.emulator import EmulatorError, Port, apply_law, find_emulator
-from wattwire.stats.link_law import loss_statistics
 
 SMALL = Effort(1, frames_min=20_000, bursts_min=500, half_width_max=0.2)
 BOTH = {

@@ -7,7 +7,6 @@ from wattwire.report.figures.letters import drawable
 from wattwire.report.figures.relations import heat_chart, scatter_chart
 from wattwire.report.figures.runs import (
     TREATMENT_ROWS,
-    VIOLIN_RUNS_MIN,
     Rows,
     box_chart,
     order_chart,
@@ -22,7 +21,6 @@ __all__ = [
     "PALETTE",
     "POINTS",
     "TREATMENT_ROWS",
-    "VIOLIN_RUNS_MIN",
     "Rows",
     "box_chart",
     "drawable",

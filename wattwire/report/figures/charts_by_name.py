@@ -6,20 +6,17 @@ from collections.abc import Callable, Mapping
 
 from wattwire.analysis.charts import Chart
 from wattwire.report.figures.calls import calls_chart
-from wattwire.report.figures.curves import ecdf_chart
-from wattwire.report.figures.effects import ratios_chart
-from wattwire.report.figures.relations import scatter_chart
-from wattwire.report.figures.runs import Rows, box_chart, runs_chart
+from wattwire.report.figures.curves import ecdf_chart, sizes_chart
+from wattwire.report.figures.effects import interaction_chart, ratios_chart
+from wattwire.report.figures.relations import heat_chart, scatter_chart
+from wattwire.report.figures.runs import Rows, box_chart, order_chart, runs_chart, violin_chart
 from wattwire.report.figures.style import Spec
 
 
-def _boxes(chart: Chart, across: str, up: str, scale: str = "linear") -> Spec:
+def _box(chart: Chart, across: str, up: str) -> Spec:
     groups = (chart.colours, chart.colour_title, chart.panels, chart.per_row)
-    return box_chart(chart.points, *groups, across, scale, Rows.of_treatments(chart.rows))
-
-
-def _boxes_log(chart: Chart, across: str, up: str) -> Spec:
-    return _boxes(chart, across, up, "log")
+    rows = Rows.of_treatments(chart.rows)
+    return box_chart(chart.points, *groups, across, chart.x_scale, rows)
 
 
 def _calls(chart: Chart, across: str, up: str) -> Spec:
@@ -29,6 +26,21 @@ def _calls(chart: Chart, across: str, up: str) -> Spec:
 def _ecdf(chart: Chart, across: str, up: str) -> Spec:
     groups = (chart.colours, chart.colour_title, chart.panels, chart.per_row)
     return ecdf_chart(chart.points, *groups)
+
+
+def _heat(chart: Chart, across: str, up: str) -> Spec:
+    """Draw a heat map. `up` is the title of the values; the rows are the groups on colour."""
+    groups = ((across, chart.across), (chart.colour_title, chart.colours))
+    return heat_chart(chart.points, *groups, chart.panels, chart.per_row, up, chart.y_scale)
+
+
+def _interaction(chart: Chart, across: str, up: str) -> Spec:
+    groups = (chart.colours, chart.colour_title, (across, chart.across), chart.panels)
+    return interaction_chart(chart.points, *groups, chart.per_row, up, chart.y_scale)
+
+
+def _order(chart: Chart, across: str, up: str) -> Spec:
+    return order_chart(chart.points, chart.colours, chart.colour_title, up, chart.y_scale)
 
 
 def _ratios(chart: Chart, across: str, up: str) -> Spec:
@@ -43,16 +55,31 @@ def _runs(chart: Chart, across: str, up: str) -> Spec:
 
 def _scatter(chart: Chart, across: str, up: str) -> Spec:
     groups = (chart.colours, chart.colour_title, chart.panels, chart.per_row)
-    return scatter_chart(chart.points, *groups, (across, up))
+    scales = (chart.x_scale, chart.y_scale)
+    return scatter_chart(chart.points, *groups, (across, up), scales)
+
+
+def _violin(chart: Chart, across: str, up: str) -> Spec:
+    groups = (chart.colours, chart.colour_title, chart.panels, chart.per_row)
+    rows = Rows.of_treatments(chart.rows)
+    return violin_chart(chart.points, *groups, across, chart.x_scale, rows)
+
+
+def _sizes(chart: Chart, across: str, up: str) -> Spec:
+    return sizes_chart(chart.points, chart.colours, chart.colour_title, chart.panels)
 
 
 CHARTS: Mapping[str, Callable[[Chart, str, str], Spec]] = {
-    "boxes": _boxes,
-    "boxes-log": _boxes_log,
+    "box": _box,
     "calls": _calls,
     "ecdf": _ecdf,
+    "heat": _heat,
+    "interaction": _interaction,
+    "order": _order,
     "ratios": _ratios,
     "runs": _runs,
     "scatter": _scatter,
+    "sizes": _sizes,
+    "violin": _violin,
 }
 """Name in a template → function of the chart and of the titles of its x and y axis."""

@@ -9,8 +9,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
+from wattwire.analysis.charts import spread
 from wattwire.model import words
 from wattwire.report.figures.style import POINTS
 from wattwire.report.parts import Figure, Fold
@@ -71,13 +70,6 @@ def thinned(points: Points, most: int) -> list[Any]:
         ranked = sorted(indices, key=lambda index: _value(points[index]))
         kept += [ranked[index] for index in spread(len(ranked), size)]
     return [points[index] for index in sorted(kept)]
-
-
-def spread(count: int, wanted: int) -> list[int]:
-    """Return `wanted` evenly spaced indices from 0 to `count` - 1, including both ends."""
-    if wanted >= count:
-        return list(range(count))
-    return np.linspace(0, count - 1, wanted).round().astype(int).tolist()
 
 
 def _value(point: Mapping[str, Any]) -> float:

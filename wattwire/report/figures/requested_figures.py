@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from wattwire.analysis.charts import points_of, titles_of
-from wattwire.analysis.dataset import Evidence, by_treatment, levels_of
+from wattwire.analysis.dataset import Evidence, by_treatment, kept_by, levels_of
 from wattwire.analysis.metrics_by_role import BOTH, NOT_MEASURED, capital, is_measured, values_of
-from wattwire.analysis.paper_walks import kept_by
 from wattwire.analysis.responses import Response, resolve
 from wattwire.model import words
 from wattwire.model.output_requests import ShownFigure

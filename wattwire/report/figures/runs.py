@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wattwire.analysis.charts import BOX_RUNS_MIN
+from wattwire.analysis.charts import BOX_RUNS_MIN, VIOLIN_RUNS_MIN
 from wattwire.report.figures.fitting import LETTER_PX
 from wattwire.report.figures.style import (
     GAP_PX,
@@ -28,8 +28,6 @@ from wattwire.report.figures.style import (
     shape,
 )
 
-VIOLIN_RUNS_MIN = 20
-"""Minimum number of runs for a violin. With fewer runs, the density mainly shows its bandwidth."""
 ROW_PX = 40
 NAMES_PX_MAX = 320
 """Maximum width of row names in px. Longer names are truncated, but not in the tooltip."""

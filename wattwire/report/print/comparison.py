@@ -8,124 +8,59 @@ from typing import Any
 from xml.etree import ElementTree
 
 from wattwire import stats
-from wattwire.analysis.answering.confidence import CONFIDENCE
-from wattwire.analysis.comparing.decision import (
-    COMPLETED,
+from wattwire.analysis.topics.comparison.decision import (
     UNCLEAR,
     WORSE,
-    Completions,
     Item,
-    Judged,
 )
+from wattwire.analysis.topics.comparison.result import Comparison
 from wattwire.analysis.topics.limits.numbers import BROKEN, Limits
 from wattwire.analysis.topics.limits.numbers import UNCLEAR as UNDECIDED
 from wattwire.model import words
 from wattwire.report.topic_page import Sentences
-from wattwire.report.words import comparing
-from wattwire.report.words.comparing_notes import notes
-from wattwire.report.words.phrases import Phrase, Phrases
-
-PHRASES = Phrases(
-    "comparison",
-    {
-        "completed": "All runs completed ({runs:plural run}).",
-        "completed_in_some": (
-            "In {completed:count} of {treatments:plural treatment}, all runs completed ("
-            "{runs:plural run})."
-        ),
-        "basis": (
-            "Each ratio is the geometric mean of {head} divided by the geometric mean of {base} "
-            "({method}). Intervals are simultaneous at {confidence:confidence} over "
-            "{answers:plural answer}{looks} (Bonferroni: each interval is at {level:confidence}). "
-            "“Worse”: the whole interval is beyond the margin. “Not worse”: no part of the "
-            "interval is beyond the margin."
-        ),
-        "each_head": "each variant",
-        "looks": " and {looks} tests of each",
-        "limit": "Limit {limit}",
-        "by_ranks": "{ratio:factor} ({low:factor} to {high:factor}, {level:confidence})",
-        "message": "{verdict}: {result} ({base_runs} + {head_runs} runs)",
-    },
-)
 
 MARKS = {WORSE: "❌ worse", UNCLEAR: "❔ cannot tell"}
 LIMIT_MARKS = {BROKEN: "❌", UNDECIDED: "❔"}
 OK_MARK = "✅"
 NO_LIMITS = Limits()
-LIMIT = Sentences("limits")
+COMPARISON, LIMIT = Sentences("comparison"), Sentences("limits")
 
 
-def first_line(judged: Judged | None, limits: Limits) -> str:
+def first_line(judged: Comparison | None, limits: Limits) -> str:
     """Return sentences on the results of the comparison and the limits."""
-    sentences = [comparing.first_line(judged)] if judged else []
+    sentences = [COMPARISON.first_line(judged)] if judged else []
     return " ".join([*sentences, LIMIT.summary(limits)] if limits.checks else sentences)
 
 
-def rows(judged: Judged) -> list[tuple[str, str, str, str]]:
+def rows(judged: Comparison) -> list[tuple[str, str, str, str]]:
     """Return treatment, response, verdict, and ratio or reason of each shown comparison."""
     return [
-        (item.treatment, item.response.title, item.verdict, comparing.result_and_reason(item))
+        (item.treatment, item.response.title, item.verdict, COMPARISON.numbers_and_reason(item))
         for item in judged.shown
     ]
 
 
-def limit_sentences(limits: Limits) -> list[Phrase]:
+def limit_sentences(limits: Limits) -> list[str]:
     """Return a sentence on each limit of the study."""
-    return [PHRASES("limit", limit=LIMIT.sentence(check)) for check in limits.checks]
+    return [f"Limit {LIMIT.sentence(check)}" for check in limits.checks]
 
 
-def remarks(judged: Judged | None) -> list[str]:
+def remarks(judged: Comparison | None) -> list[str]:
     """Return sentences on detectable changes, completed runs, the method, and other notes."""
     if judged is None:
         return []
     # The first line of an undecided comparison already has the detectable changes.
-    detectable = Phrase() if judged.verdict == UNCLEAR else comparing.detectable(judged)
-    return [*filter(None, [detectable]), *completed(judged), basis(judged), *notes(judged)]
+    detectable = "" if judged.verdict == UNCLEAR else COMPARISON.detectable(judged)
+    sentences = [detectable, COMPARISON.completed(judged), COMPARISON.basis(judged)]
+    return [*filter(None, sentences), *map(COMPARISON.note, judged.notes)]
 
 
-def nothing_usable(judged: Judged | None, limits: Limits) -> bool:
+def nothing_usable(judged: Comparison | None, limits: Limits) -> bool:
     """Return whether the comparison or, without a comparison, the limits have no valid run."""
     return limits.nothing_usable if judged is None else judged.nothing_usable
 
 
-def completed(judged: Judged) -> list[Phrase]:
-    """Return a line on the treatments in which every run completed.
-
-    The result is empty if there are no such treatments.
-    """
-    unremarkable = [item for item in judged.items if item.unremarkable]
-    if not unremarkable:
-        return []
-    # Several heads are compared with the same runs of the base, which count once.
-    base_runs = {
-        item.why.base_treatment: item.base_runs
-        for item in unremarkable
-        if isinstance(item.why, Completions)
-    }
-    runs = sum(base_runs.values()) + sum(item.head_runs for item in unremarkable)
-    treatments = sum(item.response == COMPLETED for item in judged.items)
-    if treatments == len(unremarkable):
-        return [PHRASES("completed", runs=runs)]
-    return [
-        PHRASES("completed_in_some", runs=runs, completed=len(unremarkable), treatments=treatments)
-    ]
-
-
-def basis(judged: Judged) -> Phrase:
-    """Return a sentence on the method and the confidence level of the intervals."""
-    return PHRASES(
-        "basis",
-        head=judged.heads[0] if len(judged.heads) == 1 else PHRASES("each_head"),
-        base=judged.base,
-        method=comparing.method(judged),
-        confidence=CONFIDENCE,
-        answers=judged.family,
-        looks=PHRASES("looks", looks=judged.looks) if judged.looks > 1 else "",
-        level=judged.level,
-    )
-
-
-def markdown(judged: Judged | None, limits: Limits = NO_LIMITS) -> str:
+def markdown(judged: Comparison | None, limits: Limits = NO_LIMITS) -> str:
     """Return the comparison and the limits as Markdown, for pull requests and job summaries."""
     lines = [f"**{_escaped(first_line(judged, limits))}**"]
     if judged is not None:
@@ -137,8 +72,8 @@ def markdown(judged: Judged | None, limits: Limits = NO_LIMITS) -> str:
                 item.treatment,
                 item.response.title,
                 mark,
-                comparing.result_and_reason(item),
-                _ranks_text(item),
+                COMPARISON.numbers_and_reason(item),
+                COMPARISON.by_ranks(item) or words.MISSING,
             )
             lines.append(_row(*cells, f"{item.base_runs} + {item.head_runs}"))
     if limits.checks:
@@ -154,7 +89,9 @@ def _row(*cells: str) -> str:
     return "| " + " | ".join(_escaped(cell) for cell in cells) + " |"
 
 
-def junit(judged: Judged | None, limits: Limits = NO_LIMITS, unclear_is_bad: bool = False) -> str:
+def junit(
+    judged: Comparison | None, limits: Limits = NO_LIMITS, unclear_is_bad: bool = False
+) -> str:
     """Return JUnit XML with a test case per treatment and response, and per limit.
 
     A worse result is a failure. An unclear verdict is a skipped case, or a failure if
@@ -165,12 +102,12 @@ def junit(judged: Judged | None, limits: Limits = NO_LIMITS, unclear_is_bad: boo
     if judged is not None:
         cases = [
             _Case(f"{item.head} against {item.base}", f"{item.response.title}, {item.treatment}",
-                  item.verdict == WORSE, item.verdict == UNCLEAR, _message(item))
+                  item.verdict == WORSE, item.verdict == UNCLEAR, COMPARISON.message(item))
             for item in judged.items
         ]  # fmt: skip
         suite = _suite(suites, "compare", cases, unclear_is_bad)
         output = ElementTree.SubElement(suite, "system-out")
-        output.text = "\n".join((comparing.first_line(judged), *remarks(judged)))
+        output.text = "\n".join((COMPARISON.first_line(judged), *remarks(judged)))
     if limits.checks:
         limit_cases = [
             _Case("limits", LIMIT.limit(check), check.verdict == BROKEN,
@@ -225,46 +162,23 @@ def _suite(
     return suite
 
 
-def _message(item: Item) -> str:
-    return PHRASES(
-        "message",
-        verdict=item.verdict,
-        result=comparing.result_and_reason(item),
-        base_runs=item.base_runs,
-        head_runs=item.head_runs,
-    )
-
-
-def _ranks_text(item: Item) -> str:
-    if not isinstance(item.by_ranks, stats.Interval):
-        return words.MISSING
-    by_ranks = item.by_ranks
-    return PHRASES(
-        "by_ranks",
-        ratio=by_ranks.estimate,
-        low=by_ranks.low,
-        high=by_ranks.high,
-        level=by_ranks.level,
-    )
-
-
-def json_document(judged: Judged) -> dict[str, Any]:
+def json_document(judged: Comparison) -> dict[str, Any]:
     """Return a comparison as JSON values."""
     return {
         "verdict": judged.verdict,
-        "first_line": comparing.first_line(judged),
+        "first_line": COMPARISON.first_line(judged),
         "base": judged.base,
         "heads": list(judged.heads),
         "margin": judged.margin,
-        "level_together": CONFIDENCE,
+        "level_together": judged.confidence,
         "level_of_each": judged.level,
         "family": judged.family,
         "looks": judged.looks,
-        "method": comparing.method(judged),
+        "method": COMPARISON.method(judged),
         "nothing_usable": judged.nothing_usable,
         "detectable": {response.column: shares for response, shares in judged.detectable().items()},
         "items": [_item_json(item) for item in judged.items],
-        "notes": notes(judged),
+        "notes": [*map(COMPARISON.note, judged.notes)],
     }
 
 
@@ -293,7 +207,7 @@ def _item_json(item: Item) -> dict[str, Any]:
         "base_runs": item.base_runs,
         "head_runs": item.head_runs,
         "noise_factor": math.exp(item.noise) if item.noise is not None else None,
-        "why": comparing.why(item) or (None if ratio or difference else str(item.ratio)),
+        "why": COMPARISON.why(item) or (None if ratio or difference else str(item.ratio)),
     }
 
 

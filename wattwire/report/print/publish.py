@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from operator import itemgetter
 
 from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import CampaignReader, Evidence, gather
 from wattwire.analysis.document import document
 from wattwire.analysis.latency import all_series
+from wattwire.analysis.topics.environment.numbers import Environment
+from wattwire.analysis.topics.methods.numbers import methods
 from wattwire.model.errors import UsageError
-from wattwire.report import findings
 from wattwire.report.headline import headline
+from wattwire.report.page_parts import PageData
+from wattwire.report.parts import Text
 from wattwire.report.print.latex import escaped
-from wattwire.report.words.methods import measured_on, methods
-from wattwire.report.words.threats import KINDS, TITLES, Threat, seen, threats
+from wattwire.report.topic_page import Placed, topic_page
 
 CFF_VERSION = "1.2.0"
 UNSIGNED = (
@@ -48,28 +52,38 @@ def documents(
     removes words from a text. It runs before LaTeX is escaped, which changes words such as my_key.
     """
     evidence = gather(reader)
-    answers = answer_all(evidence)
-    abstract = headline(evidence, document(evidence, answers))
-    sentences = list(map(redacted, methods(evidence, answers)))
+    answers, series = answer_all(evidence), all_series(evidence)
+    results = document(evidence, answers, series)
+    data = PageData(results)
+    title = evidence.study.heading
+    sentences = [redacted(text.words) for text in methods_texts(evidence, answers, data)]
     texts = {
-        "methods.tex": methods_tex(redacted(_title(evidence)), sentences),
-        "threats.md": threats_markdown(
-            _title(evidence), [*threats(evidence, answers), *_observed_threats(evidence, answers)]
-        ),
+        "methods.tex": methods_tex(redacted(title), sentences),
+        "threats.md": threats_markdown(title, threats_texts(data)),
     }
     if authors:
         people = [parse_author(author) for author in authors]
-        texts["CITATION.cff"] = citation(evidence, people, abstract, identity)
+        ended_on = results.result(Environment).ended_on
+        abstract = headline(results)
+        texts["CITATION.cff"] = citation(title, people, abstract, identity, ended_on)
     return texts
 
 
-def _observed_threats(evidence: Evidence, answers: Answers) -> list[Threat]:
-    results = findings.look(evidence, all_series(evidence))
-    return seen(evidence, answers, results)
+def methods_texts(evidence: Evidence, answers: Answers, data: PageData) -> list[Text]:
+    """Return the sentences of the section on methods, with those of topics that join it."""
+    page = topic_page("methods", methods(evidence, answers))
+    return _texts([*page.parts, *data.joining("methods.tex")])
 
 
-def _title(evidence: Evidence) -> str:
-    return evidence.study.heading
+def threats_texts(data: PageData) -> list[Text]:
+    """Return the threats to validity, with what other sections of the page warn of."""
+    joining = [*data.joining("threats"), *data.joining("threats.md")]
+    return _texts([*data.topics["threats"].parts, *joining])
+
+
+def _texts(placed: Iterable[Placed]) -> list[Text]:
+    """Return the texts among the parts, by place."""
+    return [part for _, part in sorted(placed, key=itemgetter(0)) if isinstance(part, Text)]
 
 
 def methods_tex(title: str, sentences: Sequence[str]) -> str:
@@ -82,35 +96,37 @@ def methods_tex(title: str, sentences: Sequence[str]) -> str:
     return "\n".join([*head, *(escaped(sentence) for sentence in sentences)]) + "\n"
 
 
-def threats_markdown(title: str, items: Sequence[tuple[str, str]]) -> str:
-    """Return the threats to validity as Markdown lists with a heading per kind."""
+def threats_markdown(title: str, texts: Sequence[Text]) -> str:
+    """Return the threats to validity as Markdown lists with a heading per paragraph of the page."""
     lines = [f"# Threats to validity: {title}"]
-    for kind in KINDS:
-        sentences = [sentence for item_kind, sentence in items if item_kind == kind]
-        if sentences:
-            lines += ["", f"## {kind.capitalize()}: {TITLES[kind].lower()}", ""]
-            lines += [f"- {sentence}" for sentence in sentences]
+    for kind, of_kind in groupby(texts, lambda text: text.paragraph):
+        question, *threats = (text.words for text in of_kind)
+        if threats:
+            lines += ["", f"## {kind.capitalize()}: {question.lower()}", ""]
+            lines += [f"- {threat}" for threat in threats]
     return "\n".join(lines) + "\n"
 
 
 def citation(
-    evidence: Evidence, authors: Sequence[tuple[str, str]], abstract: str, identity: str
+    title: str, authors: Sequence[tuple[str, str]], abstract: str, identity: str, ended_on: str
 ) -> str:
-    """Return CITATION.cff, format 1.2.0. Its strings are quoted as JSON, which is valid YAML."""
-    day = measured_on(evidence)
+    """Return CITATION.cff, format 1.2.0. Its strings are quoted as JSON, which is valid YAML.
+
+    `ended_on` is the date of the last run, "" if it is unknown.
+    """
     lines = [
         f"cff-version: {CFF_VERSION}",
         'message: "If you use these data, please cite them as below."',
         "type: dataset",
-        f"title: {_quoted(_title(evidence))}",
+        f"title: {_quoted(title)}",
         "authors:",
     ]
     for family, given in authors:
         lines += [f"  - family-names: {_quoted(family)}", f"    given-names: {_quoted(given)}"]
     if identity:
         lines.append(f"version: {_quoted(identity)}")
-    if day is not None:
-        lines.append(f"date-released: {day.isoformat()}")
+    if ended_on:
+        lines.append(f"date-released: {ended_on}")
     lines.append(f"abstract: {_quoted(abstract)}")
     return "\n".join(lines) + "\n"
 

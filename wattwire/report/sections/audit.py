@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from wattwire.model.validity import VALIDITY
 from wattwire.report import figures
 from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Figure, Section, Table, Text
-from wattwire.report.words import carry_over
+from wattwire.report.topic_page import Placed
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 
 PHRASES = Phrases(
@@ -53,13 +53,13 @@ PHRASES = Phrases(
 )
 
 
-def trail(evidence: Evidence) -> Section:
-    """Return the section with the audit trail."""
+def trail(evidence: Evidence, joining: Sequence[Placed] = ()) -> Section:
+    """Return the section with the audit trail. The parts of topics follow the order of the runs."""
     part = Section("audit", PHRASES("title"))
     figure = _order_figure(evidence)
     if figure is not None:
         part.parts.append(figure)
-        part.parts.append(Text(joined(carry_over.sentences(evidence))))
+    part.parts += [joining_part for _, joining_part in joining]
     part.parts.append(Text(_exclusion_text(evidence)))
     part.parts.append(_unusable_table(evidence) if evidence.imported else _verdicts(evidence))
     skipped = _skipped(evidence)
@@ -334,4 +334,4 @@ def _machine(evidence: Evidence) -> Table:
     )
 
 
-PART = PagePart(200, lambda data: [trail(data.evidence)])
+PART = PagePart(200, lambda data: [trail(data.evidence, data.joining("audit"))])

@@ -19,6 +19,7 @@ from wattwire.analysis.dataset import (
     rows_at,
 )
 from wattwire.analysis.metrics_by_role import NOT_MEASURED, is_measured, of_role, values_of
+from wattwire.analysis.published_values import Printed, printed_of
 from wattwire.analysis.responses import Response, resolve
 from wattwire.model import words
 from wattwire.model.output_requests import Shown, ShownTable, ShownValue
@@ -26,7 +27,6 @@ from wattwire.report.figures import requested_figures
 from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Marked, Section, Table, Text
 from wattwire.report.tables import ranking
-from wattwire.report.tables.published_values import Printed, printed_of
 from wattwire.report.topic_page import Placed
 from wattwire.report.words.phrases import Phrase, Phrases
 

@@ -12,11 +12,11 @@ from wattwire import stats
 from wattwire.analysis import not_compared
 from wattwire.analysis.dataset import Evidence, by_treatment, levels_of
 from wattwire.analysis.metrics_by_role import BOTH, is_measured, values_of
+from wattwire.analysis.published_values import Printed
 from wattwire.analysis.responses import Response, resolve
 from wattwire.model.output_requests import ShownRanking
 from wattwire.report.parts import Column, Table, Text
 from wattwire.report.tables.factor_columns import factor_columns
-from wattwire.report.tables.published_values import Printed
 from wattwire.report.words.phrases import Phrase, Phrases, joined
 from wattwire.stats import association
 

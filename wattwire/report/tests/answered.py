@@ -6,6 +6,7 @@ from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.document import Document, document
 from wattwire.analysis.topics.answers.numbers import AnsweredStudy, answered
+from wattwire.analysis.topics.comparison.numbers import compared_variants
 from wattwire.analysis.topics.flows.numbers import flows
 from wattwire.analysis.topics.headline.numbers import headline as of_no_topic
 from wattwire.analysis.topics.interactions.numbers import interactions
@@ -13,19 +14,18 @@ from wattwire.analysis.topics.loss.numbers import loss
 from wattwire.analysis.topics.ranking.numbers import ranking
 from wattwire.analysis.topics.unanswered.numbers import unanswered
 from wattwire.report import headline as of_page
-from wattwire.report.findings import Findings
 from wattwire.report.page_parts import PageData
 from wattwire.report.parts import Section
 
 
 def headline(evidence: Evidence, answers: Answers) -> str:
     """Return the headline of the answers."""
-    return of_page.headline(evidence, _results(evidence, answers))
+    return of_page.headline(_results(evidence, answers))
 
 
 def page_headline(evidence: Evidence, answers: Answers) -> str:
     """Return the headline of the page."""
-    return " ".join(of_page.page_headline(evidence, _results(evidence, answers)))
+    return " ".join(of_page.page_headline(_results(evidence, answers)))
 
 
 def answered_study(evidence: Evidence, answers: Answers) -> AnsweredStudy:
@@ -36,7 +36,7 @@ def answered_study(evidence: Evidence, answers: Answers) -> AnsweredStudy:
 def section(evidence: Evidence, answers: Answers) -> Section:
     """Return the section on the answers."""
     results = document(evidence, answers)
-    data = PageData(evidence, answers, results, {}, Findings((), ()))
+    data = PageData(results)
     section = data.topics["answers"].section(data.joining("answers"))
     assert section is not None
     return section
@@ -50,6 +50,7 @@ def _results(evidence: Evidence, answers: Answers) -> Document:
         "loss": loss(evidence),
         "interactions": changes,
         "ranking": ranked,
+        "comparison": compared_variants(evidence),
         "answers": study,
         "headline": of_no_topic(evidence, study),
         "flows": flows(evidence, answers, changes, ranked),

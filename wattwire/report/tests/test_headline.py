@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 
 from wattwire.analysis.document import Document
@@ -26,7 +24,7 @@ def joined(monkeypatch, result: PageHeadline, verdict: str = "") -> list[str]:
     """Return the page's headline from STATED and a verdict on variants."""
     verdicts = [TitleSentence(VERDICT, verdict)] if verdict else []
     monkeypatch.setattr(headline, "_verdict", lambda _evidence: verdicts)
-    return page_headline(SimpleNamespace(), Document({"headline": result}, {}), STATED)
+    return page_headline(Document({"headline": result}, {}), STATED)
 
 
 def test_sentences_are_in_the_order_of_their_places_with_one_alternative(monkeypatch) -> None:

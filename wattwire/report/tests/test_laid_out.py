@@ -11,7 +11,7 @@ from wattwire.analysis.metrics_by_role import values_of
 from wattwire.analysis.responses import resolve
 from wattwire.report.page import build_report
 from wattwire.report.parts import Figure, Interval, Marked, Text, figures_of, tables_of
-from wattwire.report.sections import published, requested_tables
+from wattwire.report.sections import requested_tables
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, write_campaign
 from wattwire.store import Campaign
 
@@ -251,9 +251,7 @@ def test_energy_by_idle_subtraction_stands_beside_ours_under_its_own_name(tmp_pa
     assert "idle subtraction" in found["laid-out-1-2"].title
 
 
-def test_published_tables_that_are_laid_out_are_not_listed_again(tmp_path) -> None:
-    evidence = evidence_of(tmp_path)
-    assert list(tables(published.section(evidence))) == ["published-9-client"]
+def test_without_the_file_of_published_numbers_there_is_no_column_of_them(tmp_path) -> None:
     unknown = evidence_of(tmp_path / "without", printed="")
     part = requested_tables.section(unknown)
     assert "Copy the file there" in texts(part)

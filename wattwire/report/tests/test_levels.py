@@ -6,12 +6,12 @@ import polars as pl
 import pytest
 
 from wattwire.analysis.dataset import by_treatment, gather, levels_run, same_level
-from wattwire.analysis.findings.runs import by_treatment as runs_by_treatment
-from wattwire.analysis.findings.runs import runs_of
 from wattwire.analysis.latency import all_series
 from wattwire.analysis.topics.costs.by_role import by_cell_and_role
+from wattwire.analysis.topics.findings.numbers import findings
+from wattwire.analysis.topics.findings.runs import by_treatment as runs_by_treatment
+from wattwire.analysis.topics.findings.runs import runs_of
 from wattwire.model import words
-from wattwire.report import findings
 from wattwire.report.tests.synthetic import FAST, Shape, put_row, row_of, write_campaign
 from wattwire.store import Campaign
 
@@ -57,7 +57,7 @@ def test_levels_that_look_alike_stay_apart(tmp_path, levels):
     assert len({group.level for group in by_cell_and_role(evidence, "cpu_share")}) == 2
     runs = runs_of(evidence, all_series(evidence))
     assert [len(each) for each in runs_by_treatment(evidence, runs).values()] == [3, 3]
-    assert findings.look(evidence, all_series(evidence)) is not None
+    assert findings(evidence, all_series(evidence)).has_latencies
     assert not same_level(*levels)
 
 

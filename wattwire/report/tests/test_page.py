@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import json
 import pkgutil
 import re
@@ -373,6 +374,7 @@ def test_the_page_finds_its_sections_and_refuses_two_of_one_place(monkeypatch):
     own = [topic for topic in topics().values() if topic.place is not None and not topic.section]
     assert len(page_parts.page_parts()) == len(names) + len(own) > 15
     place = topics()["limits"].place
-    monkeypatch.setattr(sections.variants, "PART", replace(sections.variants.PART, place=place))
-    with pytest.raises(ValueError, match=f"sections variants and limits: both have place {place}"):
+    section = importlib.import_module(f"{sections.__name__}.{names[0]}")
+    monkeypatch.setattr(section, "PART", replace(section.PART, place=place))
+    with pytest.raises(ValueError, match=f"{names[0]} and limits: both have place {place}"):
         page_parts.page_parts.__wrapped__()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import math
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -17,13 +16,9 @@ from wattwire.analysis.latency import series_of
 from wattwire.analysis.responses import resolve
 from wattwire.model import words
 from wattwire.model.tests.deployments import run_of_nodes
-from wattwire.report import build_report
-from wattwire.report.parts import Column, Section, Table, shown, with_values, write_csv
-from wattwire.report.sections import published
-from wattwire.report.tests.planted import planted
-from wattwire.report.tests.synthetic import FAST, SLOW, Shape, write_campaign
+from wattwire.report.parts import Column, Table, shown, with_values, write_csv
 from wattwire.stats import Band
-from wattwire.store import Campaign, Messages
+from wattwire.store import Messages
 
 
 @pytest.mark.parametrize(
@@ -193,101 +188,6 @@ def test_cells_say_interval_band_and_reason(tmp_path) -> None:
         "",
         "there are only 2 runs, and at least 10 are needed",
     )
-
-
-def published_page(tmp_path: Path, shape: Shape) -> tuple[Path, dict[str, list[dict[str, str]]]]:
-    shape.study = {"published": "published.csv", "source": "10.0000/none"}
-    folder = write_campaign(tmp_path / "campaign", shape)
-    (folder / "published.csv").write_text(
-        "table,node_role,pattern,language,clients,interval_s,cpu_percent,memory_kib,energy_j,"
-        "power_w,source\n"
-        f"9,client,service,{FAST},2,0.05,0.590,19000,50.1,0.3,Table 9\n"
-        f"9,client,service,{SLOW},1,0.05,1.59,41000,80,0.9,Table 9\n"
-        f"9,client,service,{FAST},3,0.05,0.7,19100,51,0.3,Table 9\n",
-        "utf-8",
-    )
-    page = build_report(Campaign(folder))
-    with (page.parent / "tables" / "published-9-client.csv").open(newline="") as file:
-        return page, {"9": list(csv.DictReader(file))}
-
-
-def test_published_rows_stand_beside_all_metered_clients(tmp_path) -> None:
-    page, tables = published_page(tmp_path, Shape())
-    two, one, three = tables["9"]
-    assert two["runs"] == "3"
-    assert two["cpu_percent_published"] == "0.590"  # as printed in the paper
-    assert float(two["memory_kib_here"]) == pytest.approx(20_000)
-    assert two["memory_kib_each"] == "20\u202f000 · 20\u202f000"
-    assert one["memory_kib_each"] == "41\u202f000"
-    assert float(two["power_w_here_estimate_low"]) < float(two["power_w_here_estimate_high"])
-    assert (three["runs"], three["because"]) == ("0", "not in this campaign's plan")
-    assert "energy_j_here" not in two  # an estimate never has the name of a measured quantity
-
-
-def test_a_published_row_that_cannot_be_run_here_says_why(tmp_path) -> None:
-    shape = Shape(skip={"pattern": "service", "language": SLOW, "clients": 1})
-    _, tables = published_page(tmp_path, shape)
-    assert tables["9"][1]["because"] == "the cell has no such capability"
-
-
-def test_numbers_that_no_run_of_ours_has_stand_alone_and_platforms_are_not_matched(
-    tmp_path,
-) -> None:
-    shape = Shape(blocks=2, study={"published": "published.csv", "source": "10.0000/none"})
-    folder = write_campaign(tmp_path / "campaign", shape)
-    (folder / "published.csv").write_text(
-        "table,node_role,platform,pattern,language,clients,interval_s,energy_j,time_s,source\n"
-        f"4,client,theirs,service,{FAST},1,0.05,50.1,,Table 4\n"
-        f"4,both,theirs,service,{FAST},1,0.05,,28,Table 4\n",
-        "utf-8",
-    )
-    tables = build_report(Campaign(folder)).parent / "tables"
-    with (tables / "published-4-client.csv").open(newline="") as file:
-        (client,) = csv.DictReader(file)
-    with (tables / "published-4-both.csv").open(newline="") as file:
-        (both,) = csv.DictReader(file)
-    assert client["runs"] == both["runs"] == "2"
-    assert client["energy_j_published"] == "50.1" and both["time_s_published"] == "28"
-    assert "time_s_here" not in both and "because" not in both
-
-
-def section_of_published(folder: Path, rows: str, *windows_s: float) -> Section:
-    """Return the section of a campaign without meters and of these published rows."""
-    document = {"factors": {"variant": ["a", "b"]}, "variants": {"a": {}, "b": {}},
-                "published": "published.csv"}  # fmt: skip
-    treatments = [{"variant": "a"}, {"variant": "b"}]
-    evidence = planted(folder, document, treatments, lambda _: 100.0, 2)
-    (folder / "published.csv").write_text(rows, "utf-8")
-    if windows_s:
-        evidence.usable = evidence.usable.with_columns(pl.Series("cost_window_s", windows_s))
-    section = published.section(evidence)
-    assert section is not None
-    return section
-
-
-def test_windows_have_three_digits_and_energy_is_a_subject_only_if_there_is_some(tmp_path) -> None:
-    plain, power = "table,variant,cpu_percent\nI,a,9\n", "table,variant,power_w\nI,a,9\n"
-    section = section_of_published(tmp_path / "c", plain, 0.00095, 0.4, 0.5, 1.1449)
-    text = str(section.parts[0].words)
-    assert "Our windows last 0.000950 s to 1.14 s." in text and "Energy" not in text
-    section = section_of_published(tmp_path / "e", power, *[1.1401, 1.1402] * 2)
-    text = str(section.parts[0].words)
-    assert "Our windows last 1.14 s. Energy grows" in text
-
-
-def test_the_title_of_a_published_table_names_no_empty_column(tmp_path) -> None:
-    rows = "table,node_role,variant,network,device,source\nI,,a,,x,Table I\nII,both,a,wlan,x,\n"
-    tables = [p for p in section_of_published(tmp_path / "c", rows).parts if isinstance(p, Table)]
-    first, second = [table.title for table in tables]
-    assert first == "Table I (variant a, device x)"
-    assert second == "Table II: both (variant a, network wlan, device x)"
-
-
-def test_a_missing_file_of_published_numbers_is_said(tmp_path) -> None:
-    shape = Shape(blocks=1, patterns=("topic",), study={"published": "published.csv"})
-    page = build_report(Campaign(write_campaign(tmp_path / "campaign", shape)))
-    missing = "file of published numbers, published.csv, is not in this campaign"
-    assert missing in page.read_text("utf-8")
 
 
 def test_a_written_table_holds_no_formula(tmp_path):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import re
 import shutil
 import subprocess
@@ -14,29 +12,22 @@ import polars as pl
 import pytest
 import yaml
 
-from wattwire import imports
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
-from wattwire.imports import Remark
-from wattwire.imports.tests.test_writing import ABOUT, tiny
+from wattwire.analysis.document import document
+from wattwire.analysis.latency import all_series
+from wattwire.analysis.topics.findings.datagrams import DropRun, Drops
+from wattwire.analysis.topics.findings.fragments.numbers import Discards, Fragments
+from wattwire.analysis.topics.findings.numbers import Detection, Findings
 from wattwire.model.errors import UsageError
-from wattwire.report.findings import Findings
-from wattwire.report.findings.finding import Finding
+from wattwire.report.page_parts import PageData
 from wattwire.report.print import publish
 from wattwire.report.tests.synthetic import Shape, put_row, row_of, write_campaign
-from wattwire.report.words.methods import methods
-from wattwire.report.words.threats import seen, threats
 from wattwire.store import Campaign
 from wattwire.store.redact import Names, Redactor
 
 SMALL = {"patterns": ("topic",), "clients": (1,), "duration_s": 2.0}
 NASTY = r"50 % of {A_1} & B\C #3 ~ $x^2$ <i> |y| – 3 × 10⁻² µs … ∞ \input{secret} 漢"
-
-
-def told(folder: Any, **shape: Any) -> tuple[str, list[tuple[str, str]]]:
-    evidence = gather(Campaign(write_campaign(folder, Shape(**{**SMALL, **shape}))))
-    answers = answer_all(evidence)
-    return "\n".join(methods(evidence, answers)), threats(evidence, answers)
 
 
 def documents(folder: Any, *authors: str, **shape: Any) -> dict[str, str]:
@@ -57,36 +48,6 @@ def problems_in(tex: str) -> list[str]:
     return [*found, *(["{"] if depth else []), *(["$"] if bare.count("$") % 2 else [])]
 
 
-def test_methods_name_the_machine_of_each_host(tmp_path):
-    write_campaign(tmp_path / "c", Shape(**SMALL))
-    path = tmp_path / "c" / "machine.json"
-    machine = json.loads(path.read_text())
-    local = machine["hosts"]["local"] = {**machine["hosts"]["local"], "boot": "1"}
-    arm = {"key": "cpu_name", "value": "Made-up Arm", "unit": "", "check": "equal"}
-    for host, boot, facts in (("robot", "2", [arm]), ("edge", "1", local["facts"])):
-        machine["hosts"][host] = {**local, "boot": boot, "facts": facts}
-    path.write_text(json.dumps(machine))
-    evidence = gather(Campaign(tmp_path / "c"))
-    text = "\n".join(methods(evidence, answer_all(evidence)))
-    assert "on 2 machines (local and edge: Made-up CPU <4>, 4 logical CPUs" in text
-    assert "kernel 6.1.0; robot: Made-up Arm)" in text
-
-
-def test_methods_tell_machine_design_seed_verdicts_and_statistics(tmp_path):
-    words, _ = told(tmp_path / "c", blocks=4, unknown_runs=(1, 2), b_over_a=1.0)
-    for part in (
-        "Made-up CPU <4>, 4 logical CPUs", "kernel 6.1.0", "wattwire 0.1.0 on one machine",
-        "Each of 4 blocks contained each of 4 treatments once", "seed 7", "16 runs",
-        "degrees of freedom by Welch", "also measured under two labels",
-        "14 of 16 runs are used (excluded for: other load 2×)", "0 attempts were repeats",
-        "simultaneous at 95 % over a family of", "a margin of 5 % frozen in the study",
-        "made-up 1.2.3", "other_load_max = 0.25",
-    ):  # fmt: skip
-        assert part in words, part
-    whole = told(tmp_path / "d", skip={"language": "swift", "interval_s": 0.2})[0]
-    assert "could not be run (the cell has no such capability)" in whole
-
-
 def test_nothing_of_an_edited_study_is_called_frozen_or_stated_before(tmp_path):
     limit = {"response": "latency_p50", "max": 5000.0}
     shape = Shape(**SMALL, blocks=3, study={"limit": [limit]})
@@ -101,25 +62,6 @@ def test_nothing_of_an_edited_study_is_called_frozen_or_stated_before(tmp_path):
         assert "Exploratory: study.json was edited after this campaign began." in after[name]
     assert "Limit of the edited study: " in after["methods.tex"]
     assert "before the runs" not in after["methods.tex"] and "frozen" not in after["methods.tex"]
-
-
-def test_threats_follow_what_happened(tmp_path):
-    def sentences(name: str, **shape: Any) -> str:
-        return "\n".join(sentence for _, sentence in told(tmp_path / name, **shape)[1])
-
-    plain = sentences("plain", blocks=6)
-    assert "No energy counter was readable" in plain and "marked as estimates" in plain
-    assert "There are no A/A control runs" in plain and "excluded" not in plain
-    assert "one machine, " in plain and "With only" not in plain
-    other = sentences("other", blocks=3, measured_energy=True, b_over_a=1.4, unknown_runs=(0,))
-    assert "No energy counter" not in other and "attributed by CPU time" in other
-    assert "With only 3 blocks" in other and "1 of 12 runs was excluded" in other
-    assert "under two labels may differ by up to" in other
-    one = sentences("one", blocks=1)
-    assert "One block gives no interval per treatment" in one
-    opened = sentences("open", study={"validity": {"other_load_max": 1.1}})
-    assert "The limit on load of other programs was disabled" in opened
-    assert "1.0 % of all cores" in opened
 
 
 def test_a_citation_names_those_who_are_given_and_nobody_else(tmp_path):
@@ -184,44 +126,6 @@ def test_threats_are_a_page_of_four_kinds(tmp_path):
     assert all(line.endswith(".") for line in page.splitlines() if line.startswith("- "))
 
 
-def test_processes_that_no_meter_sees_are_among_the_threats(tmp_path):
-    folder = write_campaign(tmp_path / "c", Shape(**SMALL))
-
-    def sentences():
-        evidence = gather(Campaign(folder))
-        every = threats(evidence, answer_all(evidence))
-        return [text for _, text in every if "cannot read some processes" in text]
-
-    assert sentences() == []
-    machine = json.loads((folder / "machine.json").read_text())
-    (host,) = machine["hosts"].values()
-    host["meters"].append({"name": "any", "info": {"unseen": "those of other users"}})
-    (folder / "machine.json").write_text(json.dumps(machine))
-    (sentence,) = sentences()
-    assert "(those of other users)" in sentence
-
-
-def test_other_load_that_nothing_read_is_among_the_threats(tmp_path):
-    folder = write_campaign(tmp_path / "c", Shape(**SMALL))
-    evidence = gather(Campaign(folder))
-    unread = replace(evidence, attempts=evidence.attempts.drop("other_load_share"))
-
-    def told(one):
-        every = threats(one, answer_all(one))
-        return [text for _, text in every if "so this load excluded no run" in text]
-
-    assert told(evidence) == []
-    assert len(told(unread)) == 1
-
-
-def test_a_cell_whose_settling_runs_say_nothing_is_among_the_threats(tmp_path):
-    evidence = gather(Campaign(write_campaign(tmp_path / "c", Shape(**SMALL))))
-    silent = {"cell": "made/up", "calls": None, "settled": False, "known": False}
-    evidence = replace(evidence, warm_up={"calls": 50, "cells": [silent], "words": ""})
-    told = " ".join(text for _, text in threats(evidence, answer_all(evidence)))
-    assert "The settling runs of made/up have too few answered calls" in told
-
-
 def test_what_the_page_warns_of_elsewhere_is_among_the_threats(tmp_path):
     folder = write_campaign(tmp_path / "c", Shape(**SMALL, blocks=6, died_runs=(3,)))
     at = folder / "runs" / "b02-p001-1" / "summary.json"
@@ -233,16 +137,20 @@ def test_what_the_page_warns_of_elsewhere_is_among_the_threats(tmp_path):
     assert "- Outliers: b02-p001 in CPU time per message," in chance
 
 
-def test_findings_on_causes_and_on_imported_data_are_threats(tmp_path):
-    own = gather(Campaign(write_campaign(tmp_path / "c", Shape(**SMALL))))
-    cause = Finding("x", "Acknowledgements are awaited", False, "The kernel waits 40 ms.", (), "")
-    told = seen(own, answer_all(own), Findings((cause,), ()))
-    assert ("internal", "Acknowledgements are awaited (suspected). The kernel waits 40 ms.") in told
-    copied = Remark("Files that are copies", "They count twice.", ({"file": "a"},))
-    imported = dataclasses.replace(tiny(), remarks=(copied,))
-    theirs = gather(imports.write(imported, tmp_path / "i", ABOUT, {}))
-    told = seen(theirs, answer_all(theirs), Findings((), ()))
-    assert (
-        "internal",
-        "Remark about the data (1 row in remarks.json): Files that are copies. They count twice.",
-    ) in told
+def test_findings_on_causes_are_threats(tmp_path):
+    evidence = gather(Campaign(write_campaign(tmp_path / "c", Shape(**SMALL))))
+    results = document(evidence, answer_all(evidence), all_series(evidence))
+    discards = Discards(Drops(3, (DropRun((), "b", 12.0, 9.0),), {}, {}))
+    detection = Detection("findings/fragments", Fragments(3, (discards,)))
+    found = {"findings": Findings(True, True, (detection,))}
+    data = PageData(replace(results, results={**results.results, **found}))
+    causes = [text for text in publish.threats_texts(data) if text.key == "findings.threat"]
+    assert [text.value for text in causes] == ["findings/fragments"]
+    assert causes[0].paragraph == "internal" and " (suspected). " in causes[0].words
+
+
+def test_methods_join_the_sentences_of_other_topics_by_place(tmp_path):
+    lines = documents(tmp_path / "c")["methods.tex"].splitlines()
+    of_machine = [at for at, line in enumerate(lines) if line.startswith("All runs used wattwire")]
+    of_design = [at for at, line in enumerate(lines) if line.startswith("The factors were ")]
+    assert len(of_machine) == 1 and of_machine[0] + 1 == of_design[0]

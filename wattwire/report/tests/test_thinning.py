@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from wattwire.analysis.charts import spread
 from wattwire.model import words
-from wattwire.report.figures.downsample import Thinner, spread, thinned
+from wattwire.report.figures.downsample import Thinner, thinned
 from wattwire.report.figures.style import POINTS
+from wattwire.report.html.explorer import Explorer
 from wattwire.report.page import bounded
 from wattwire.report.parts import Figure, Fold, Section, figures_of
-from wattwire.report.sections.explore import Explorer
 
 
 def points(count, treatments=4, **more):

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from wattwire.analysis.charts import Chart
 from wattwire.report import topic_page
-from wattwire.report.parts import Column, Figure, Fold, Text
+from wattwire.report.parts import Column, Figure, Fold, Table, Text
 
 
 @dataclass(frozen=True)
@@ -132,6 +132,34 @@ def test_a_fold_has_a_table_with_a_column_per_varied_factor_and_cells_of_named_f
     assert table.rows == [{"first": "x", "second": "1", "label": "a"}]
 
 
+def test_a_table_of_text_has_its_rows_in_the_template(monkeypatch):
+    page = page_of(
+        monkeypatch,
+        """<table id="t"><caption>Facts</caption><th data-key="what"></th><th data-key="value"></th>
+          {% for row in a_topic.rows %}
+          <tr><td>runs of {{ row.name }}</td><td>{{ row.runs }}
+            , all</td></tr>
+          {% endfor %}
+        </table>""",
+        (Row("a", 2), Row("b & c", 1)),
+    )
+    ((_, table),) = page.parts
+    assert isinstance(table, Table) and not table.headed
+    assert table.rows == [
+        {"what": "runs of a", "value": "2, all"},
+        {"what": "runs of b & c", "value": "1, all"},
+    ]
+
+
+def test_a_row_in_the_template_has_a_cell_per_column(monkeypatch):
+    with pytest.raises(ValueError, match="shorter"):
+        page_of(
+            monkeypatch,
+            """<table id="t"><caption>Facts</caption><th data-key="what"></th>
+              <th data-key="value"></th><tr><td>one</td></tr></table>""",
+        )
+
+
 def test_a_figure_draws_the_chart_of_a_field_with_its_titles(monkeypatch):
     page = page_of(
         monkeypatch,
@@ -239,3 +267,27 @@ def test_a_p_value_and_a_conclusion_from_an_exponent_are_formatted():
 def test_a_number_has_its_unit_if_it_has_one():
     assert topic_page.quantity(280.0, "µs") == "280 µs"
     assert topic_page.quantity(0.5, "") == "0.500"
+
+
+def test_a_part_can_join_another_section_than_the_topic(monkeypatch):
+    page = page_of(
+        monkeypatch,
+        """<p>Here.</p>
+        <p data-section="other" data-place="20.5" data-paragraph="a" data-key="k">There.</p>""",
+    )
+    assert page.texts == ["Here."]
+    assert page.elsewhere == (("other", ((20, 5), Text("There.", "", "k", "", "a"))),)
+
+
+def test_neighbouring_texts_of_a_paragraph_become_one_and_a_lone_title_none(monkeypatch):
+    page = page_of(
+        monkeypatch,
+        """<h2>A title</h2>
+        <p class="note" data-paragraph="a" data-place="10" data-key="k">First?</p>
+        <p data-paragraph="a" data-place="10.20">Second.</p>
+        <p data-paragraph="b" data-place="20">Alone?</p>
+        <p data-place="30">Last.</p>""",
+    )
+    section = page.section([((10, 10), Text("Joined.", paragraph="a"))])
+    assert section is not None
+    assert section.parts == [Text("First? Joined. Second.", "note", "k"), Text("Last.")]

@@ -14,8 +14,7 @@ from operator import itemgetter
 from wattwire import stats
 from wattwire.analysis.answering.answer_types import NUMBER, Answer, Answers
 from wattwire.analysis.answering.confidence import CONFIDENCE, has_few_degrees
-from wattwire.analysis.comparing.common import judges_variants
-from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.dataset import Evidence, judges_variants
 from wattwire.analysis.response_lines import slope_within
 from wattwire.analysis.responses import Response
 from wattwire.analysis.topics.answers.nothing import (

@@ -14,8 +14,7 @@ from wattwire.analysis.answering.answer_types import NUMBER, Answer, Answers
 from wattwire.analysis.answering.baselines import baseline_of, planned_baseline
 from wattwire.analysis.answering.confidence import CONFIDENCE, has_few_degrees
 from wattwire.analysis.charts import Chart
-from wattwire.analysis.comparing.common import judges_variants
-from wattwire.analysis.dataset import Evidence, same_level
+from wattwire.analysis.dataset import Evidence, judges_variants, same_level
 from wattwire.analysis.json_values import interval_values
 from wattwire.analysis.topics.answers.gaps import Gaps, gaps_of
 from wattwire.analysis.topics.answers.headline import Headline, headline
@@ -130,7 +129,7 @@ def answered(
         few_degrees(evidence, answers),
         tuple(dict.fromkeys(_substitutes(evidence, answers))),
         tuple(_averaged(evidence)),
-        gaps_of(evidence, answers) if answers.items else Gaps(),
+        gaps_of(evidence, answers) if evidence.usable.height else Gaps(),
         tuple(
             answered_question(evidence, answers, question, number)
             for number, question in enumerate(evidence.study.questions, 1)

@@ -10,8 +10,7 @@ import numpy as np
 
 from wattwire import stats
 from wattwire.analysis.answering.answer_types import NUMBER, Answer, Answers
-from wattwire.analysis.comparing.common import judges_variants
-from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.dataset import Evidence, judges_variants
 from wattwire.analysis.responses import Response
 from wattwire.analysis.topics.answers.statements import (
     Statement,

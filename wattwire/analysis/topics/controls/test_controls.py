@@ -12,10 +12,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from wattwire.analysis.comparing.common import noise_of
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.responses import resolve
+from wattwire.analysis.topics.comparison.notes import noise_of
 from wattwire.analysis.topics.controls.numbers import (
     Compared,
     Controls,

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wattwire.analysis import paper_walks
 from wattwire.analysis.answering.block_models import usable_fit
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather, levels_of
@@ -22,6 +21,7 @@ from wattwire.analysis.topics.emulated_devices.numbers import (
     RoundTrips,
     emulated_devices,
 )
+from wattwire.analysis.topics.paper_tests.walks import walked, walks_of
 from wattwire.analysis.topics.ranking.order import choices
 from wattwire.analysis.topics.unanswered.cautions import Emulated
 from wattwire.analysis.topics.unanswered.numbers import unanswered
@@ -69,10 +69,10 @@ def test_answers_rankings_and_tests_lack_emulated_devices_and_say_why(tmp_path):
     for choice in choices(evidence, answers):
         assert not choice.placed
         assert list(choice.without) == ["Swift"]
-    walks, _ = paper_walks.walks_of(evidence)
+    walks, _ = walks_of(evidence)
     assert walks
     for walk in walks:
-        groups = paper_walks.walked(evidence, walk).path.counts
+        groups = walked(evidence, walk).path.counts
         assert not [title for title in groups if "Swift" in title]
     result = unanswered(evidence, answers).emulated
     assert result == Emulated(evidence.emulated.height, ("Board",))

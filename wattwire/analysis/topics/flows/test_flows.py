@@ -97,7 +97,8 @@ def evidence(**changes):
     empty = usable.clear()
     reader = SimpleNamespace(study=study, plan=plan, machine={}, path="")
     return Evidence(
-        reader, study, plan, usable, usable, empty, empty, empty, dict(study.factors), "flows", {},
+        reader, study, plan, usable, usable, empty, empty, empty, dict(study.factors), "flows",
+        {}, {entry["run"]: entry for entry in plan},
     )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from wattwire.analysis.topics.limits.numbers import (
 )
 from wattwire.analysis.topics.loss.numbers import never_sent
 from wattwire.model.limits import Limit
+from wattwire.report.tests.compared_campaigns import of_variants as variants_of
 from wattwire.report.tests.synthetic import (
     FAST,
     SLOW,
@@ -32,7 +33,6 @@ from wattwire.report.tests.synthetic import (
     saturate,
     write_campaign,
 )
-from wattwire.report.tests.test_comparing import of_variants as variants_of
 from wattwire.report.topic_page import Sentences, topic_page
 from wattwire.stats import Interval, TooFew
 from wattwire.store import Campaign

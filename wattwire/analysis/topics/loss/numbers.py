@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from wattwire.analysis.dataset import Evidence, by_treatment
+from wattwire.analysis.not_compared import FAILED_MAX
 from wattwire.model.derived import column
 
 FEW = 0.001
@@ -98,7 +99,8 @@ class Loss:
     """The counts of all treatments and runs. `has_messages` is false if the campaign sent none.
 
     `failed` and `unsent` are the treatments with failed calls and with messages that were due and
-    never sent.
+    never sent. The costs of a treatment are not compared if a run has more failed or lost calls
+    than the share `failed_share_max`.
     """
 
     has_messages: bool = False
@@ -112,6 +114,7 @@ class Loss:
     treatments: tuple[Counts, ...] = ()
     starts: tuple[Starts, ...] = ()
     has_warm_up: bool = False
+    failed_share_max: float = FAILED_MAX
 
     @property
     def share(self) -> float:

@@ -24,13 +24,12 @@ from wattwire.analysis.topics.loss.numbers import (
     loss,
     never_sent,
 )
+from wattwire.analysis.topics.methods.numbers import methods
 from wattwire.model.derived import column, with_derived
-from wattwire.report.parts import Text
+from wattwire.report.parts import Column, Text
 from wattwire.report.tests.answered import headline
 from wattwire.report.tests.synthetic import FAST, Shape, write_campaign
 from wattwire.report.topic_page import Sentences, topic_page
-from wattwire.report.words.methods import methods
-from wattwire.report.words.threats import threats
 from wattwire.store import Campaign
 
 SHAPE = Shape(blocks=4, patterns=("topic",), intervals_s=(0.05,), clients=(1,), duration_s=2.0)
@@ -63,8 +62,9 @@ def test_failed_calls_make_up_the_sum_and_name_their_treatment(before: Evidence)
     assert (treatment.title, treatment.messages) == ("Swift", 12)
     sentence = SENTENCES.calls_failed(result.failed)
     assert sentence in headline(evidence, answer_all(evidence))
-    internal = [text for _, text in threats(evidence, answer_all(evidence))]
-    assert any(sentence in text for text in internal)
+    ((section, (_, threat)),) = topic_page("loss", result, [Column("language", "")]).elsewhere
+    assert (section, threat.paragraph, threat.key) == ("threats", "construct", "loss.failed")
+    assert threat.words.startswith(sentence)
 
 
 def test_messages_that_a_dead_server_was_due_precede_the_answers(before: Evidence) -> None:
@@ -93,13 +93,10 @@ def test_a_failed_call_is_not_delivered_where_energy_is_divided(tmp_path: Any) -
 
 
 def test_the_methods_text_says_what_came_of_all_deliveries(before: Evidence) -> None:
-    def told(evidence: Evidence) -> list[str]:
-        sentences = methods(evidence, answer_all(evidence))
-        return [text for text in sentences if "expected deliveries" in text]
-
-    assert told(before) == []
-    (text,) = told(after(before))
-    assert "12 calls failed (ended with an error before their timeout)" in text
+    assert methods(before, answer_all(before)).deliveries is None
+    evidence = after(before)
+    deliveries = methods(evidence, answer_all(evidence)).deliveries
+    assert deliveries is not None and deliveries.failed == 12
 
 
 def test_without_their_column_failed_calls_are_unknown_and_among_the_lost(

@@ -70,6 +70,7 @@ class Settling:
     """The courses of all treatments, and the titles of those that are `unsettled`.
 
     A title is "" if the campaign has one treatment. `warmup_calls` is 0 if the warm-up is a time.
+    `rule` is the one that determined it, None without settling runs.
     """
 
     treatments: tuple[TreatmentCourses, ...] = ()
@@ -79,6 +80,7 @@ class Settling:
     points_min: int = POINTS_MIN
     runs_min: int = RUNS_MIN
     few_active: tuple[FewActive, ...] = ()
+    rule: Rule | None = None
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,8 @@ def settling(evidence: Evidence, series: Mapping[str, Series]) -> Settling:
             unsettled.append(evidence.treatment_title(levels))
     titles = tuple(dict.fromkeys(unsettled))
     few = tuple(few_active(evidence))
-    return Settling(tuple(courses), titles, is_cut, evidence.warmup_calls, few_active=few)
+    calls, determined = evidence.warmup_calls, rule(evidence.warm_up) if evidence.warm_up else None
+    return Settling(tuple(courses), titles, is_cut, calls, few_active=few, rule=determined)
 
 
 def expects_steady_state(evidence: Evidence) -> bool:

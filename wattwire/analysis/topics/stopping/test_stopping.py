@@ -24,7 +24,6 @@ from wattwire.analysis.topics.stopping.numbers import (
 )
 from wattwire.report.tests.synthetic import Shape, write_campaign
 from wattwire.report.topic_page import Sentences, topic_page
-from wattwire.report.words.methods import methods
 from wattwire.run.stopping import KEY
 from wattwire.stats import sequential
 from wattwire.store import Campaign
@@ -89,7 +88,8 @@ def test_the_page_says_stopped_or_not_reached_and_spared_runs_are_not_missing(co
     assert (result.state, result.after, result.blocks_max) == (REACHED, BLOCKS, 40)
     assert (result.width, result.target, result.early) == (0.031, 0.05, ())
     assert stored(result)["stopping"]["width"] == 0.031
-    assert SENTENCES.sentence(result) in methods(evidence, answer_all(evidence))
+    ((section, (_, text)),) = topic_page("stopping", result).elsewhere
+    assert (section, text.words) == ("methods.tex", SENTENCES.sentence(result))
     not_reached = {"after": 40, "width": None, "finished": {}, "reached": False}
     reader.journal.set(KEY, {**look, **not_reached})
     result = stopping(gather(reader))

@@ -23,7 +23,7 @@ from wattwire.analysis.topics.unanswered.cautions import (
     lossy,
     uncompared,
 )
-from wattwire.analysis.topics.unanswered.questions import (
+from wattwire.analysis.topics.unanswered.open_questions import (
     Gap,
     Held,
     Requested,

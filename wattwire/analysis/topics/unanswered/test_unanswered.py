@@ -16,14 +16,14 @@ from wattwire.analysis.document import document
 from wattwire.analysis.topics.answers.nothing import ended
 from wattwire.analysis.topics.answers.numbers import Averaged
 from wattwire.analysis.topics.answers.statements import statement
+from wattwire.analysis.topics.design.numbers import FactorOfQuestion, design
 from wattwire.analysis.topics.ranking.numbers import ranking
 from wattwire.analysis.topics.unanswered.cautions import uncompared
 from wattwire.analysis.topics.unanswered.numbers import Unanswered, unanswered
-from wattwire.analysis.topics.unanswered.questions import Requested
+from wattwire.analysis.topics.unanswered.open_questions import Requested
 from wattwire.analysis.topics.unanswered.treatments import Cause, Missing
 from wattwire.model.words import level_title, percent
 from wattwire.report.headline import questions_without_answer
-from wattwire.report.sections.design import section as asked_section
 from wattwire.report.tests.answered import answered_study, headline, page_headline
 from wattwire.report.tests.planted import planted
 from wattwire.report.tests.synthetic import (
@@ -170,7 +170,8 @@ def test_a_factor_that_is_held_at_one_level_is_named_wherever_it_is_held(tmp_pat
     assert (held.question, held.factor, held.is_only) == ("Q1", "settings.depth", False)
     assert "one level here (5)" in held.reason
     assert SENTENCES.held(held).startswith("No answer to question Q1 about settings.depth: ")
-    assert asked_section(evidence).parts[1].rows[0]["factors"] == "depth (held at 5) and language"
+    (asked,) = design(evidence).questions
+    assert asked.factors == (FactorOfQuestion("depth", "5"), FactorOfQuestion("language"))
     document["factors"] = {"settings.depth": [5], "language": [FAST, SLOW]}
     evidence = evidence_of(tmp_path / "d", study=document)
     assert of(evidence).held == (held,)

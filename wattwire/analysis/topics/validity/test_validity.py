@@ -8,6 +8,7 @@ import pytest
 
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
+from wattwire.analysis.topics.threats.numbers import threats
 from wattwire.analysis.topics.validity.numbers import (
     DisabledLimit,
     JudgedAgain,
@@ -24,7 +25,6 @@ from wattwire.report.parts import tables_of
 from wattwire.report.tests.answered import section
 from wattwire.report.tests.synthetic import Shape, put_row, row_of, write_campaign
 from wattwire.report.topic_page import Sentences, topic_page
-from wattwire.report.words.threats import threats
 from wattwire.store import Campaign
 
 SENTENCES = Sentences("validity")
@@ -122,8 +122,8 @@ def test_answers_under_limits_that_were_changed_afterwards_are_not_called_regist
     assert "Registered" not in note(changed)
     assert "because of changes after the measurement (validity limits changed)" in note(changed)
     evidence = gather(changed)
-    told = " ".join(words for _, words in threats(evidence, answer_all(evidence)))
-    assert "Validity limits were changed after the measurement (other_load_max=0.5)" in told
+    conclusion = threats(evidence, answer_all(evidence)).conclusion
+    assert conclusion.limits_changed == "other_load_max=0.5"
 
 
 def test_the_stamp_counts_the_same_runs_before_and_after(busy):

@@ -1,0 +1,48 @@
+"""Define what a detector of a cause receives and what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.topics.findings.runs import Run
+
+
+class Finding(Protocol):
+    """A cause, with everything that its templates print.
+
+    `is_shown` is true if the study itself shows the cause, which is otherwise only suspected.
+    """
+
+    @property
+    def is_shown(self) -> bool: ...
+
+
+class Detected(Protocol):
+    """The result of a detector: its findings, or what its template needs to say why it has none."""
+
+    @property
+    def found(self) -> Sequence[Finding]: ...
+
+
+@dataclass(frozen=True)
+class Searched:
+    """Input of the detectors, with latencies of valid and of excluded runs in run order."""
+
+    evidence: Evidence
+    runs: Sequence[Run]
+    excluded: Sequence[Run] = ()
+
+
+@dataclass(frozen=True)
+class Detector:
+    """A detector, with its function and its position among the findings.
+
+    If it `needs_valid_runs`, it searches no campaign whose runs are all excluded.
+    """
+
+    search: Callable[[Searched], Detected]
+    place: int
+    needs_valid_runs: bool = True

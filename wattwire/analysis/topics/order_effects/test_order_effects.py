@@ -1,0 +1,70 @@
+"""Test that drift over a campaign is detected in every response, and rarely without drift."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from wattwire import stats
+from wattwire.analysis.dataset import gather
+from wattwire.analysis.topics.order_effects.numbers import OrderEffects, order_effects
+from wattwire.report.tests.synthetic import Shape, put_row, row_of, write_campaign
+from wattwire.report.topic_page import topic_page
+from wattwire.stats import Interval, NotComputable
+from wattwire.store import Campaign
+
+RUNS, TREATMENTS = 24, 4
+RESPONSES = ("latency_p50_us", "cpu_us_per_message", "memory_kib")
+
+
+def drifting(folder: Path, column: str, per_run: float):
+    """Return a campaign without drift, except that `column` grows by `per_run` with each run."""
+    shape = Shape(blocks=5, patterns=("topic",), intervals_s=(0.05,), duration_s=2.0)
+    write_campaign(folder, shape)
+    rng = np.random.default_rng(3)
+    for place, path in enumerate(sorted(folder.glob("runs/*/summary.json"))):
+        row = row_of(path)
+        for name in RESPONSES:
+            growth = per_run**place if name == column else 1.0
+            row = row.with_columns(pl.lit(100 * growth * rng.lognormal(0.0, 0.03)).alias(name))
+        put_row(row, path)
+    return gather(Campaign(folder))
+
+
+@pytest.mark.parametrize("column", RESPONSES[:2])
+def test_a_drift_of_1_percent_per_run_is_named_for_every_response(tmp_path: Path, column: str):
+    evidence = drifting(tmp_path / "c", column, 1.01)
+    result = order_effects(evidence)
+    (drift,) = result.drifts
+    assert drift.response.column == column
+    assert drift.change.estimate == pytest.approx(1.01**19, rel=0.1)
+    repeated = [part for _, (_, part) in topic_page("order_effects", result).elsewhere]
+    assert ("order_effects.drift", column) in [(part.key, part.value) for part in repeated]
+
+
+@pytest.mark.parametrize(("low", "keys"), [(0.9, []), (1.1, ["order_effects.position"])])
+def test_only_effects_that_change_the_response_are_repeated_among_the_threats(low, keys):
+    result = OrderEffects(
+        (), "CPU", "language", Interval(1.2, low, 1.3, 0.95, 9, "t"), NotComputable("-")
+    )
+    page = topic_page("order_effects", result)
+    assert [part.key for _, (_, part) in page.elsewhere] == keys
+    assert page.parts == (), "without a chart of the order, the page has no sentence on it"
+    ((_, text),) = topic_page("order_effects", replace(result, has_attempts=True)).parts
+    assert text.key == "order_effects.drifts"
+
+
+def test_campaigns_without_drift_raise_at_most_5_percent_false_alarms() -> None:
+    rng = np.random.default_rng(8)
+    labels = np.tile(np.arange(TREATMENTS), RUNS // TREATMENTS).tolist()
+    alarms = 0
+    for _ in range(1_000):
+        values = np.exp(0.05 * rng.standard_normal(RUNS))
+        change = stats.drift(values, labels, np.arange(RUNS), 0.95)
+        alarms += isinstance(change, stats.Interval) and change.excludes(1.0)
+    # Two standard errors above 5 %.
+    assert alarms <= 64

@@ -1,0 +1,8 @@
+"""Where the values of imported data come from, and which files and rows were excluded."""
+
+from __future__ import annotations
+
+from wattwire.analysis.topics import Topic
+from wattwire.analysis.topics.sources.numbers import sources
+
+TOPIC = Topic(sources, place=62, is_for_page=True)
