@@ -26,8 +26,8 @@ from wattwire.analysis.topics.processes.executed import (
     mean_of,
     tables_of,
 )
+from wattwire.analysis.topics.processes.message_costs import messages, repeats_without
 from wattwire.analysis.topics.processes.numbers import costs
-from wattwire.analysis.topics.processes.per_message import messages, repeats_without
 from wattwire.analysis.topics.processes.whole_command import whole_figures
 from wattwire.catalog import Catalog
 from wattwire.cli import exit_status, wrap
