@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -222,7 +223,10 @@ def _buffer_keys(evidence: Evidence, runs: Sequence[Run], low: int, high: int) -
 
 
 def _chart(evidence: Evidence, groups: Sequence[Group]) -> Chart:
-    """Return the median latency of each group and size; the primary factor is on colour."""
+    """Return the median latency of each group and size; the primary factor is on colour.
+
+    A median that is unknown or infinite, because most messages were lost, has no point.
+    """
     names = [name for name in evidence.varied if name != FACTOR]
     primary = evidence.primary if evidence.primary in names else (names[0] if names else "")
     points: list[Point] = []
@@ -231,6 +235,8 @@ def _chart(evidence: Evidence, groups: Sequence[Group]) -> Chart:
         rest = tuple((name, word) for name, word in group.treatment if name != primary)
         colour = level_title(evidence, primary, levels[primary]) if primary else "all"
         for size, value in zip(group.sizes, group.medians_us, strict=True):
+            if not math.isfinite(value):
+                continue
             points.append(
                 {
                     "bytes": max(1, size),
