@@ -7,8 +7,7 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 PROCESS_START_NS = time.monotonic_ns()  # before the rest of the kit and the middleware load
 
@@ -17,10 +16,9 @@ from .kit import Kit  # noqa: E402
 from .spec import (  # noqa: E402
     BadSpec,
     MiddlewareFailed,
-    RoleTable,
+    Role,
     Unsupported,
-    check_capabilities,
-    check_settings,
+    check_declaration,
     read_spec,
 )
 
@@ -34,21 +32,13 @@ def _arguments(argv: Sequence[str]) -> tuple[str, str]:
     return options["--spec"], options["--out"]
 
 
-def run(
-    roles: RoleTable,
-    settings: Mapping[str, Any],
-    capabilities: Sequence[str],
-    payload_bytes_max: int | None = None,
-    record_bytes_max: int | None = None,
-    allowed: Mapping[str, Sequence[Any]] | None = None,
-) -> None:
+def run(**roles: Role) -> None:
     """Run this node and end the process; see the API page. Never returns."""
     dialogue = Dialogue()
     try:
         spec_path, out = _arguments(sys.argv[1:])
-        spec = read_spec(spec_path, settings)
-        check_capabilities(spec, roles, capabilities, payload_bytes_max, record_bytes_max)
-        check_settings(spec, allowed or {})
+        spec = read_spec(spec_path)
+        check_declaration(spec, roles)
         dialogue.listen()
         kit = Kit(spec, dialogue, PROCESS_START_NS, out)
         role = roles[spec["role"]]
