@@ -72,8 +72,6 @@ class Socket {
     ready.effective["receive_buffer_bytes"] = effective_option(SO_RCVBUF);
     ready.effective["send_buffer_bytes"] = effective_option(SO_SNDBUF);
     ready.effective["bind_address"] = listen_address();
-    ready.effective["bind_port"] = kit_.integer("settings.bind_port");
-    ready.effective["endpoint_override"] = kit_.string("settings.endpoint_override");
     ready.effective["transport"] = "udp/ipv4";
     utsname system = {};
     uname(&system);
