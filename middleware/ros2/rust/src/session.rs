@@ -10,8 +10,7 @@ use ros2_client::dds::rustdds::{DomainParticipantBuilder, Topic};
 use ros2_client::qos::{Durability, History, Reliability, WhenFull};
 use ros2_client::{Context, Name, Node, NodeName, NodeOptions, QosProfile, COMPILED_ROS_DISTRO};
 use wattwire_kit::{
-    failed, locked_version, now_ns, readable, sleep_until_ns, Error, Guarantee, Kit, Library,
-    Ready, Value,
+    failed, locked_version, now_ns, readable, sleep_until_ns, Error, Guarantee, Kit, Library, Ready,
 };
 
 use crate::interfaces::Field;
@@ -149,9 +148,8 @@ impl Session {
     /// Prints READY with the requested QoS, because RustDDS does not report the granted QoS.
     pub fn ready(&self, matched: usize, durability: &str) {
         let kit = self.kit;
-        let mut effective = kit.spec().settings();
-        for (name, value) in [
-            ("distribution", Value::from(COMPILED_ROS_DISTRO.as_str())),
+        let effective = vec![
+            ("distribution", COMPILED_ROS_DISTRO.as_str().into()),
             ("rmw", "none".into()),
             ("libraries", format!("rustdds {}", locked_version(LOCKED, "rustdds")).into()),
             ("transports", "udp".into()),
@@ -159,9 +157,7 @@ impl Session {
             ("discovery", discovery_range(self.kit).into()),
             ("durability", durability.into()),
             ("executor", "mio".into()),
-        ] {
-            effective.insert(name.into(), value);
-        }
+        ];
         kit.ready(&Ready {
             matched: Some(matched),
             library: Library {

@@ -164,13 +164,14 @@ pub fn ready(
     discovery_ns: i64,
 ) -> Result<(), Error> {
     let socket = SockRef::from(socket);
-    let mut effective = kit.spec().settings();
-    effective.insert("bind_address".into(), listen_address(kit).1.into());
-    effective.insert("tcp_nodelay".into(), socket.tcp_nodelay()?.into());
-    effective.insert("receive_buffer_bytes".into(), socket.recv_buffer_size()?.into());
-    effective.insert("send_buffer_bytes".into(), socket.send_buffer_size()?.into());
-    effective.insert("segment_bytes".into(), socket.tcp_mss()?.into());
-    effective.insert("transport".into(), "tcp/ipv4".into());
+    let effective = vec![
+        ("bind_address", listen_address(kit).1.into()),
+        ("tcp_nodelay", socket.tcp_nodelay()?.into()),
+        ("receive_buffer_bytes", socket.recv_buffer_size()?.into()),
+        ("send_buffer_bytes", socket.send_buffer_size()?.into()),
+        ("segment_bytes", socket.tcp_mss()?.into()),
+        ("transport", "tcp/ipv4".into()),
+    ];
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease")?;
     kit.ready(&Ready {
         matched: Some(matched),
