@@ -108,6 +108,7 @@ type Spec struct {
 	DeclaredIntegerSettings []string
 	DeclaredBooleanSettings []string
 	Settings                Settings
+	unsupported             []string // settings with a value that is not supported
 }
 
 // fields returns every key with a pointer to the field for its value.
