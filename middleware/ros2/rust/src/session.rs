@@ -39,19 +39,6 @@ impl Drop for Session {
 
 impl Session {
     pub fn open(kit: &'static Kit) -> Result<Self, Error> {
-        for key in ["settings.rmw", "settings.rmw_profile"] {
-            if !kit.string(key).is_empty() {
-                let reason = format!("{key}: ros2-client uses no RMW; leave the setting empty");
-                return Err(Error::Unsupported(reason));
-            }
-        }
-        for (name, supported) in [("executor", "single"), ("array", "sequence")] {
-            let level = kit.string(&format!("settings.{name}"));
-            if level != supported {
-                let reason = format!("settings.{name} {level}; this cell supports {supported}");
-                return Err(Error::Unsupported(reason));
-            }
-        }
         let created_ns = now_ns();
         let mut participant = DomainParticipantBuilder::new(domain_of(kit));
         if discovery_range(kit) == "localhost" {

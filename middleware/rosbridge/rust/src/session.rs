@@ -29,17 +29,6 @@ pub struct Session {
 
 impl Session {
     pub fn connect(kit: &'static Kit) -> Result<Self, Error> {
-        for (name, supported) in [("server", "websocket"), ("encoding", "json")] {
-            let level = kit.string(&format!("settings.{name}"));
-            if level != supported {
-                let reason = format!("settings.{name} {level}; this cell supports {supported}");
-                return Err(Error::Unsupported(reason));
-            }
-        }
-        if kit.string("settings.wait") == "poll" {
-            let reason = "settings.wait poll; this cell supports callback and rate";
-            return Err(Error::Unsupported(reason.into()));
-        }
         let begin_ns = now_ns();
         let endpoint = bridge_endpoint(kit)?;
         REPORTS.start();
