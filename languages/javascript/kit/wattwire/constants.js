@@ -126,6 +126,7 @@ class Spec {
     this.declaredIntegerSettings = values.strings('declared.integer_settings');
     this.declaredBooleanSettings = values.strings('declared.boolean_settings');
     this.settings = values.settings();
+    this.allowed = values.allowed();
   }
 }
 

@@ -7,7 +7,7 @@ const STARTED_NS = now();
 
 const { line, nodeError } = require('./dialogue');
 const { Kit } = require('./kit');
-const { badSpec, checkCapabilities, readSpec } = require('./spec');
+const { badSpec, checkDeclaration, readSpec } = require('./spec');
 
 const MIDDLEWARE_FAILED = 4;
 
@@ -29,14 +29,14 @@ function readArguments(words) {
   return { specPath, outPath };
 }
 
-/** Runs this node and ends the process. */
-async function run(cell) {
+/** Runs this node and ends the process; `roles` maps roles to modules. */
+async function run(roles) {
   process.on('uncaughtException', die);
   const { specPath, outPath } = readArguments(process.argv.slice(2));
-  const spec = readSpec(specPath, Object.keys(cell.settings));
-  checkCapabilities(spec, cell);
+  const spec = readSpec(specPath);
+  checkDeclaration(spec, roles);
   const kit = new Kit(spec, STARTED_NS);
-  const role = require.main.require(cell.roles[spec.role]);
+  const role = require.main.require(roles[spec.role]);
   await role(kit);
   kit.finish(`${outPath}/samples.bin`);
   process.exit(0);
