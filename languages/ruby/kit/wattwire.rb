@@ -13,7 +13,7 @@ require_relative 'wattwire/constants'
 require_relative 'wattwire/errors'
 require_relative 'wattwire/dialogue'
 require_relative 'wattwire/spec'
-require_relative 'wattwire/capabilities'
+require_relative 'wattwire/declaration'
 require_relative 'wattwire/messages'
 require_relative 'wattwire/samples'
 require_relative 'wattwire/schedule'
@@ -23,13 +23,12 @@ require_relative 'wattwire/kit'
 
 # The process of a node.
 module Wattwire
-  # Runs this node and ends the process. `roles`: role => callable that gets the kit; `settings`:
-  # name => type; `capabilities`, `offers`: those of node.toml; `bytes_max`: encoding => length.
-  def self.run(roles:, settings:, capabilities:, offers: {}, bytes_max: {})
+  # Runs this node and ends the process. `roles`: role => callable that gets the kit.
+  def self.run(roles)
     dialogue = Dialogue.new
     spec_path, out = read_arguments(ARGV)
-    spec = Spec.read(spec_path, settings)
-    Capabilities.new(roles.keys, capabilities, offers, bytes_max).check(spec)
+    spec = Spec.read(spec_path)
+    Declaration.new(spec, roles.keys).check
     dialogue.listen
     kit = Kit.new(spec, dialogue)
     roles[spec.role].call(kit)

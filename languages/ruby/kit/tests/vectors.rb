@@ -68,7 +68,7 @@ ANSWERS = {
     "#{samples.recorded} #{samples.overflow}"
   end,
   'spec' => lambda do |path|
-    Wattwire::Spec.read(path, {})
+    Wattwire::Spec.read(path)
     'ok'
   rescue Wattwire::Refused => error
     error.key

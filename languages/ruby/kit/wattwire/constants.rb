@@ -51,17 +51,23 @@ module Wattwire
 
   # What a run asks of its node; the contract's table defines each key.
   class Spec
-    attr_reader :contract, :run, :cell, :pattern, :role
-    attr_reader :node, :index, :host_address, :host_interface, :peers_nodes
-    attr_reader :peers_count, :peers_endpoints, :peers_addresses, :loop, :period_ns
-    attr_reader :phase_ns, :duration_ns, :count, :count_beyond, :warmup_ns
-    attr_reader :overrun_ns, :timeout_ns, :outstanding_max, :quiet_ms, :linger_ms
-    attr_reader :ready_timeout_ms, :pacing, :spin_ns, :payload_bytes, :payload_encoding
-    attr_reader :payload_seed, :payload_literal, :reply, :reply_literal, :verify
-    attr_reader :action_feedback, :record_capacity, :tls_authority, :tls_certificate, :tls_key
-    attr_reader :declared_roles, :declared_capabilities, :declared_payload_bytes_min, :declared_payload_bytes_max, :declared_record_bytes_max
+    attr_reader :contract, :run, :cell
+    attr_reader :pattern, :role, :node
+    attr_reader :index, :host_address, :host_interface
+    attr_reader :peers_nodes, :peers_count, :peers_endpoints
+    attr_reader :peers_addresses, :loop, :period_ns
+    attr_reader :phase_ns, :duration_ns, :count
+    attr_reader :count_beyond, :warmup_ns, :overrun_ns
+    attr_reader :timeout_ns, :outstanding_max, :quiet_ms
+    attr_reader :linger_ms, :ready_timeout_ms, :pacing
+    attr_reader :spin_ns, :payload_bytes, :payload_encoding
+    attr_reader :payload_seed, :payload_literal, :reply
+    attr_reader :reply_literal, :verify, :action_feedback
+    attr_reader :record_capacity, :tls_authority, :tls_certificate
+    attr_reader :tls_key, :declared_roles, :declared_capabilities
+    attr_reader :declared_payload_bytes_min, :declared_payload_bytes_max, :declared_record_bytes_max
     attr_reader :declared_string_settings, :declared_integer_settings, :declared_boolean_settings
-    attr_reader :settings
+    attr_reader :settings, :allowed
 
     # `values` returns the value of a key that has the type its method names.
     def initialize(values)
@@ -114,6 +120,7 @@ module Wattwire
       @declared_integer_settings = values.strings('declared.integer_settings')
       @declared_boolean_settings = values.strings('declared.boolean_settings')
       @settings = values.settings
+      @allowed = values.allowed
     end
   end
 end
