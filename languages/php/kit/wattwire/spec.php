@@ -67,6 +67,8 @@ final class Spec
     public readonly array $declared_boolean_settings;
     /** @var array<string, bool|int|string> name => value */
     public readonly array $settings;
+    /** @var array<string, array> name => supported values, if the cell supports only these */
+    public readonly array $allowed;
 
     /** $values returns the value of a key that has the type its method names. */
     public function __construct(Values $values)
@@ -120,5 +122,6 @@ final class Spec
         $this->declared_integer_settings = $values->strings('declared.integer_settings');
         $this->declared_boolean_settings = $values->strings('declared.boolean_settings');
         $this->settings = $values->settings();
+        $this->allowed = $values->allowed();
     }
 }
