@@ -133,6 +133,6 @@ def proving_cell(
         payload_bytes_max=middleware.get("payload_bytes_max"),
         record_bytes_max=middleware.get("record_bytes_max"),
         wire_name=node.get("wire", ""),
-        payload_bytes_min=node.get("payload_bytes_min", 0),
+        payload_bytes_min=node.get("payload_bytes_min", tables[0].get("payload_bytes_min", 0)),
         wire=wire_of(folder),
     )
