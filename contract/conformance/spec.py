@@ -180,7 +180,7 @@ def bad_specs(good: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]
     yield "unknown", UNKNOWN_SETTING, {**good, UNKNOWN_SETTING: "blue"}
     settings = [key for key in good if key.startswith(SETTING)]
     for key in settings[:1]:
-        yield "undeclared", key, {**good, **without_setting(good, key.removeprefix(SETTING))}
+        yield "undeclared", key, _without_declaration(good, key.removeprefix(SETTING))
 
 
 def setting_names(spec: dict[str, Any]) -> list[str]:
@@ -188,7 +188,10 @@ def setting_names(spec: dict[str, Any]) -> list[str]:
     return [name for kind in SETTING_TYPES for name in spec[f"{DECLARED}{kind}_settings"]]
 
 
-def without_setting(spec: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return the keys `declared.*_settings` of a spec without one name."""
-    keys = [f"{DECLARED}{kind}_settings" for kind in SETTING_TYPES]
-    return {key: [other for other in spec[key] if other != name] for key in keys}
+def _without_declaration(spec: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return a spec whose declaration lacks a setting."""
+    lists = [f"{DECLARED}{kind}_settings" for kind in SETTING_TYPES]
+    changes = {key: [other for other in spec[key] if other != name] for key in lists}
+    changed = {**spec, **changes}
+    changed.pop(f"{DECLARED}allowed.{name}", None)
+    return changed

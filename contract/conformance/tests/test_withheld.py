@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from contract.conformance.cell import CellUnderTest
@@ -50,6 +51,15 @@ def test_a_role_a_size_and_a_value_are_withheld() -> None:
 def test_no_spec_is_both_withheld_and_beyond_the_cell() -> None:
     names = {name for name, _ in _withheld(CELL)}
     assert not names & {name for name, _ in _undeclared(CELL)}
+
+
+def test_a_setting_that_is_not_declared_has_no_supported_values() -> None:
+    limited = replace(CELL, allowed={"depth": [10]})
+    specs = {change: spec for change, _, spec in bad_specs(base_spec(limited, "service", "client"))}
+    undeclared = specs["undeclared"]
+    assert undeclared["settings.depth"] == 10
+    assert "depth" not in undeclared[f"{DECLARED}integer_settings"]
+    assert f"{DECLARED}allowed.depth" not in undeclared
 
 
 def test_a_setting_is_missing_mistyped_unknown_and_not_declared() -> None:
