@@ -49,7 +49,7 @@ function neededCapabilities(Spec $spec): array
     return $needed;
 }
 
-/** @return int[] the declared shortest and longest payload for the encoding of the spec, in bytes */
+/** @return int[] the declared shortest and longest payload in bytes, for the spec's encoding */
 function declaredSizes(Spec $spec): array
 {
     if ($spec->payload_encoding === 'record') {
