@@ -19,6 +19,7 @@ class Given
   def strings(_key) = []
   def integers(_key) = []
   def settings = {}
+  def allowed = {}
 end
 
 def messages(encoding, bytes, seed, node, verify)
