@@ -26,6 +26,7 @@ module Wattwire
   # Runs this node and ends the process. `roles`: role => callable that gets the kit.
   def self.run(roles)
     dialogue = Dialogue.new
+    check_names(roles)
     spec_path, out = read_arguments(ARGV)
     spec = Spec.read(spec_path)
     Declaration.new(spec, roles.keys).check
@@ -41,6 +42,16 @@ module Wattwire
     warn error.full_message(highlight: false)
     dialogue.fail(MIDDLEWARE_FAILED, nil, "#{error.class}: #{error.message}")
   end
+
+  # Refuses a key that is no role, such as `settings` of contract version 2.
+  def self.check_names(roles)
+    others = roles.keys.map(&:to_s) - ROLES.keys
+    return if others.empty?
+
+    allowed = "#{ROLES.keys.join(', ')}; the manifests declare the rest"
+    raise Refused.new(BAD_SPEC, 'run()', "found #{others.join(', ')}; allowed: #{allowed}")
+  end
+  private_class_method :check_names
 
   # Returns the paths of the spec and of the output folder (C-01).
   def self.read_arguments(words)

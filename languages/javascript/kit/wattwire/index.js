@@ -5,6 +5,7 @@
 const { now } = require('./clock');
 const STARTED_NS = now();
 
+const { ROLES } = require('./constants');
 const { line, nodeError } = require('./dialogue');
 const { Kit } = require('./kit');
 const { badSpec, checkDeclaration, readSpec } = require('./spec');
@@ -29,9 +30,17 @@ function readArguments(words) {
   return { specPath, outPath };
 }
 
+/** Rejects a name that is no role, such as `settings` of contract version 2. */
+function checkNames(roles) {
+  const others = Object.keys(roles).filter((name) => !Object.hasOwn(ROLES, name));
+  const allowed = `${Object.keys(ROLES).join(', ')}; the manifests declare the rest`;
+  if (others.length > 0) throw badSpec('run()', others, allowed);
+}
+
 /** Runs this node and ends the process; `roles` maps roles to modules. */
 async function run(roles) {
   process.on('uncaughtException', die);
+  checkNames(roles);
   const { specPath, outPath } = readArguments(process.argv.slice(2));
   const spec = readSpec(specPath);
   checkDeclaration(spec, roles);

@@ -7,10 +7,11 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 PROCESS_START_NS = time.monotonic_ns()  # before the rest of the kit and the middleware load
 
+from .constants import ROLE_CODES  # noqa: E402
 from .dialogue import Dialogue  # noqa: E402
 from .kit import Kit  # noqa: E402
 from .spec import (  # noqa: E402
@@ -32,10 +33,19 @@ def _arguments(argv: Sequence[str]) -> tuple[str, str]:
     return options["--spec"], options["--out"]
 
 
+def _check_names(roles: Collection[str]) -> None:
+    """Raise BadSpec for an argument that is no role, such as `settings` of contract version 2."""
+    for name in roles:
+        if name not in ROLE_CODES:
+            allowed = f"{', '.join(ROLE_CODES)}; the manifests declare the rest"
+            raise BadSpec("run()", name, allowed)
+
+
 def run(**roles: Role) -> None:
     """Run this node and end the process; see the API page. Never returns."""
     dialogue = Dialogue()
     try:
+        _check_names(roles)
         spec_path, out = _arguments(sys.argv[1:])
         spec = read_spec(spec_path)
         check_declaration(spec, roles)
