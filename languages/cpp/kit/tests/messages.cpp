@@ -185,12 +185,12 @@ void send(Kit& kit, const Case& c) {
     });
   if (c.path == "calls") {
     std::atomic<uint64_t> open{c.count};
-    // The first call of each worker waits for the other worker. Otherwise the window could end
-    // before the allocations of a thread that starts late.
-    std::array<std::atomic<bool>, kWorkers> started{};
+    // The second call of each worker waits for that of the other. Otherwise the window could end
+    // before the allocations in the first call of a thread that starts late.
+    std::array<std::atomic<uint64_t>, kWorkers> begun{};
     kit.calls([&](size_t worker, Bytes buffer, int64_t) -> std::optional<Bytes> {
-      started[worker] = true;
-      while (!started[0] || !started[1]) std::this_thread::yield();
+      if (++begun[worker] == 2)
+        while (begun[0] < 2 || begun[1] < 2) std::this_thread::yield();
       if (--open == 0) report();
       return peer.answer(buffer);
     });
