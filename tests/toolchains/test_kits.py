@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import subprocess
 import time
@@ -35,13 +34,14 @@ NO_RECORDS = ("", "{", "[]", "5", '{"header": 1}', "[" * 100_000, '{"header": {"
 
 FORMER_ENTRIES = {
     "python": (
-        "from wattwire_kit import run\nrun(roles={}, settings={})\n", ["python3"],
-        {"PYTHONPATH": "{kit}"},
+        ["python3"],
+        "import sys\nsys.path.insert(0, '{kit}')\n"
+        "from wattwire_kit import run\nrun(roles={}, settings={})\n",
     ),
-    "javascript": ("require('{kit}/wattwire').run({ roles: {}, settings: {} });\n", ["node"], {}),
-    "ruby": ("require 'wattwire'\nWattwire.run(roles: {}, settings: {})\n", ["ruby", "-I{kit}"], {}),
-}  # fmt: skip
-"""Entry files of contract version 2 by interpreted language: text, interpreter, environment."""
+    "javascript": (["node"], "require('{kit}/wattwire').run({ roles: {}, settings: {} });\n"),
+    "ruby": (["ruby", "-I{kit}"], "require 'wattwire'\nWattwire.run(roles: {}, settings: {})\n"),
+}
+"""Entry files of contract version 2 by interpreted language: the interpreter and the text."""
 
 pytestmark = pytest.mark.slow
 
@@ -188,19 +188,16 @@ def test_specs_are_read_or_refused_by_their_key(program: list[str], tmp_path: Pa
 def test_an_entry_file_of_version_2_is_refused_with_the_names_of_roles(
     language: str, tmp_path: Path
 ) -> None:
-    text, argv, environment = FORMER_ENTRIES[language]
+    argv, text = FORMER_ENTRIES[language]
     if shutil.which(argv[0]) is None:
         pytest.skip(f"{argv[0]} is not installed")
     kit = str(ROOT / "languages" / language / "kit")
     path = tmp_path / "node"
     path.write_text(text.replace("{kit}", kit))
     argv = [word.replace("{kit}", kit) for word in [*argv, str(path)]]
-    environment = {name: value.replace("{kit}", kit) for name, value in environment.items()}
     # The lines go to descriptor 3.
-    done = subprocess.run(
-        ["sh", "-c", 'exec 3>&1 "$@"', "sh", *argv], env={**os.environ, **environment},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    command = ["sh", "-c", 'exec 3>&1 "$@"', "sh", *argv]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     word, _, fields = done.stdout.partition(" ")
     error = json.loads(fields)
     assert (word, done.returncode, error["code"], error["key"]) == ("ERROR", 2, 2, "run()")
