@@ -232,7 +232,7 @@ def sample_vectors() -> list[dict[str, Any]]:
 def base_spec(pattern: str, role: str, node: int, peers: list[int]) -> dict[str, Any]:
     """Return a complete valid spec without settings."""
     return {
-        "contract": 2, "run": "vector01", "cell": "loopback/python", "pattern": pattern,
+        "contract": 3, "run": "vector01", "cell": "loopback/python", "pattern": pattern,
         "role": role, "node": node, "index": 0, "host.address": "127.0.0.1",
         "host.interface": "lo", "peers.nodes": peers, "peers.count": len(peers),
         "peers.endpoints": [], "peers.addresses": ["127.0.0.1"], "loop": "open",
@@ -244,6 +244,11 @@ def base_spec(pattern: str, role: str, node: int, peers: list[int]) -> dict[str,
         "payload.literal": "", "reply": "echo", "reply.literal": "", "verify": "header",
         "action.feedback": 0, "record.capacity": 1000, "tls.authority": "",
         "tls.certificate": "", "tls.key": "",
+        "declared.roles": list(ROLES[pattern]),
+        "declared.capabilities": ["encoding.bytes", "pacing.kit", "loop.open", "reply.echo"],
+        "declared.payload_bytes_min": 0, "declared.payload_bytes_max": 67_108_864,
+        "declared.record_bytes_max": 67_108_864, "declared.string_settings": [],
+        "declared.integer_settings": [], "declared.boolean_settings": [],
     }  # fmt: skip
 
 
@@ -256,11 +261,10 @@ ROLES = {
 
 
 def spec_vectors() -> dict[str, Any]:
-    """Return valid, invalid and unsound specs, without `settings.*`.
+    """Return valid, invalid and unsound specs.
 
-    The reader of the vectors adds the default settings of the tested cell. A node must refuse
-    `invalid` specs. `unsound` specs are changed valid specs. The harness refuses them, and a node
-    may refuse them.
+    A node must refuse `invalid` specs. `unsound` specs are changed valid specs. The harness refuses
+    them, and a node may refuse them.
     """
     valid = []
     for pattern, (receiver, sender) in ROLES.items():
@@ -269,22 +273,29 @@ def spec_vectors() -> dict[str, Any]:
                 {"name": f"{pattern} {role}", "spec": base_spec(pattern, role, node, peers)}
             )
     publisher = base_spec("topic", "publisher", 2, [1])
-    record = {**publisher, "payload.encoding": "record", "payload.bytes": 96}
+    record = with_encoding(publisher, "record", 96)
     valid.append({"name": "a record of the least size", "spec": record})
-    one_point = {**publisher, "payload.encoding": "pointcloud", "payload.bytes": 16}
+    one_point = with_encoding(publisher, "pointcloud", 16)
     valid.append({"name": "a point cloud of one point", "spec": one_point})
     client = base_spec("service", "client", 2, [1])
     client.update({"reply": "encrypt", "payload.bytes": 40})
+    client["declared.capabilities"] = [*client["declared.capabilities"], "reply.encrypt"]
     valid.append({"name": "an encrypting reply without blocks", "spec": client})
-    invalid = []
+    with_settings = {**publisher, **SETTINGS}
+    valid.append({"name": "a setting of each type", "spec": with_settings})
+    limited = {**with_settings, "declared.allowed.depth": [1, 2], "declared.allowed.fast": [True]}
+    valid.append({"name": "settings with a list of values", "spec": limited})
+    invalid = setting_vectors(with_settings)
     wrong_values: tuple[tuple[str, Any], ...] = (
-        ("contract", 1), ("contract", True), ("run", 5), ("node", "2"), ("index", True),
+        ("contract", 2), ("contract", True), ("run", 5), ("node", "2"), ("index", True),
         ("peers.nodes", 1), ("peers.endpoints", "x"), ("loop", 0), ("period_ns", "5"),
         ("payload.bytes", None), ("payload.literal", 5), ("verify", []), ("quiet_ms", True),
         ("settings.surprise", 1), ("tls.key", False), ("host.interface", 0),
         ("peers.addresses", [1]), ("host.address", "127.0.0"), ("host.address", "localhost"),
         ("host.address", "127.0.0.256"), ("host.address", "127.0.0.01"), ("host.address", "::1"),
-        ("peers.addresses", ["127.0.0.1", "127.1"]),
+        ("peers.addresses", ["127.0.0.1", "127.1"]), ("declared.roles", "publisher"),
+        ("declared.capabilities", [1]), ("declared.payload_bytes_max", "64"),
+        ("declared.string_settings", 0),
     )  # fmt: skip
     for key, value in wrong_values:
         invalid.append({"name": f"{key} = {value!r}", "spec": {**publisher, key: value}})
@@ -292,6 +303,20 @@ def spec_vectors() -> dict[str, Any]:
     for key in publisher:
         missing = {name: value for name, value in publisher.items() if name != key}
         invalid.append({"name": f"{key} missing", "spec": missing, "code": 2, "key": key})
+    words = {"not JSON": "{", "not an object": "[]"}
+    texts = [{"name": k, "text": v, "code": 2, "key": "--spec"} for k, v in words.items()]
+    return {"valid": valid, "invalid": invalid, "unsound": unsound_vectors(), "texts": texts}
+
+
+def with_encoding(spec: dict[str, Any], encoding: str, payload_bytes: int) -> dict[str, Any]:
+    """Return the spec with another encoding, which it also declares."""
+    capabilities = [*spec["declared.capabilities"], f"encoding.{encoding}"]
+    changes = {"payload.encoding": encoding, "payload.bytes": payload_bytes}
+    return {**spec, **changes, "declared.capabilities": capabilities}
+
+
+def unsound_vectors() -> list[dict[str, Any]]:
+    """Return changes to valid specs that the harness refuses."""
     closed = {"loop": "closed", "period_ns": 0, "duration_ns": 0}
     unsound = [{"name": "closed without count", "of": "service client", "changes": closed}]
     values: tuple[tuple[str, Any], ...] = (
@@ -304,6 +329,8 @@ def spec_vectors() -> dict[str, Any]:
         ("payload.encoding", "utf-8"), ("payload.seed", 2**53), ("reply", "none"),
         ("verify", "none"), ("record.capacity", -1), ("surprise", 1), ("action.feedback", -1),
         ("host.address", "0.0.0.0"), ("host.interface", ""), ("host.interface", "l o"),
+        ("declared.payload_bytes_min", -1), ("declared.payload_bytes_max", 67_108_865),
+        ("declared.record_bytes_max", -1), ("declared.integer_settings", ["Depth"]),
     )  # fmt: skip
     for key, value in values:
         changes = {key: value}
@@ -321,9 +348,34 @@ def spec_vectors() -> dict[str, Any]:
     unsound += encrypting_vectors()
     clouds = {"payload.encoding": "pointcloud"}
     unsound.append({"name": "a service of clouds", "of": "service client", "changes": clouds})
-    words = {"not JSON": "{", "not an object": "[]"}
-    texts = [{"name": k, "text": v, "code": 2, "key": "--spec"} for k, v in words.items()]
-    return {"valid": valid, "invalid": invalid, "unsound": unsound, "texts": texts}
+    return unsound
+
+
+SETTINGS: dict[str, Any] = {
+    "declared.string_settings": ["mode"], "declared.integer_settings": ["depth"],
+    "declared.boolean_settings": ["fast"], "settings.mode": "a", "settings.depth": 1,
+    "settings.fast": True,
+}  # fmt: skip
+
+
+def setting_vectors(good: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return invalid specs, each with a setting that is missing, mistyped or not declared."""
+    changes: tuple[tuple[str, str, Any], ...] = (
+        ("settings.mode", "settings.mode", 1), ("settings.depth", "settings.depth", "1"),
+        ("settings.depth", "settings.depth", True), ("settings.fast", "settings.fast", 1),
+        ("settings.fast", "settings.fast", "true"), ("settings.mode", "settings.mode", ["a"]),
+        ("settings.mode", "declared.string_settings", []),
+        ("settings.depth", "declared.integer_settings", []),
+        ("settings.fast", "declared.boolean_settings", []),
+        ("settings.other", "declared.string_settings", ["mode", "other"]),
+    )  # fmt: skip
+    return [
+        {
+            "name": f"{key}: {changed} = {value!r}", "spec": {**good, changed: value}, "code": 2,
+            "key": key,
+        }
+        for key, changed, value in changes
+    ]  # fmt: skip
 
 
 def encrypting_vectors() -> list[dict[str, Any]]:

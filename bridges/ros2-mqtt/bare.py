@@ -9,7 +9,6 @@ from typing import Any
 
 import paho.mqtt.client as mqtt
 from bare_forwarding import main
-from mqtt_end import SETTINGS
 from wattwire_kit import Kit, MiddlewareFailed
 
 QOS = 1
@@ -54,4 +53,4 @@ class MqttLibrary:
 
 
 if __name__ == "__main__":
-    main(MqttLibrary, SETTINGS)
+    main(MqttLibrary)

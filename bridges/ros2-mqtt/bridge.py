@@ -1,7 +1,7 @@
 """A bridge process between ROS 2 and MQTT."""
 
 from forwarding import main
-from mqtt_end import SETTINGS, OuterEnd
+from mqtt_end import OuterEnd
 
 if __name__ == "__main__":
-    main(OuterEnd, SETTINGS)
+    main(OuterEnd)

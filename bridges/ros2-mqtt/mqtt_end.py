@@ -11,8 +11,6 @@ from typing import Any
 import paho.mqtt.client as mqtt
 from wattwire_kit import BadSpec, Kit, MiddlewareFailed, SendFailed
 
-SETTINGS = {"outer_tcp_nodelay": bool, "outer_broker_tcp_nodelay": bool}
-
 
 class OuterEnd:
     """A connection to the broker. A reliable ROS topic has QoS 1, a best-effort topic QoS 0.
@@ -111,8 +109,6 @@ class OuterEnd:
             "outer": "mqtt",
             "outer_library": f"paho-mqtt {version('paho-mqtt')}",
             "outer_qos": self.qos,
-            "outer_tcp_nodelay": self.kit.setting("outer_tcp_nodelay"),
-            "outer_broker_tcp_nodelay": self.kit.setting("outer_broker_tcp_nodelay"),
             "outer_inflight_messages_max": self.client.max_inflight_messages,
         }
 

@@ -10,7 +10,6 @@ from typing import Any
 import zenoh
 from bare_forwarding import main
 from wattwire_kit import Kit
-from zenoh_end import SETTINGS
 
 
 class ZenohLibrary:
@@ -58,4 +57,4 @@ class ZenohLibrary:
 
 
 if __name__ == "__main__":
-    main(ZenohLibrary, SETTINGS)
+    main(ZenohLibrary)

@@ -11,7 +11,6 @@ from typing import Any
 import zenoh
 from wattwire_kit import BadSpec, Kit, MiddlewareFailed, SendFailed
 
-SETTINGS = {"outer_via": str}
 LISTEN_ATTEMPTS = 5
 
 
@@ -113,7 +112,6 @@ class OuterEnd:
     def effective(self) -> dict[str, Any]:
         return {
             "outer": "zenoh",
-            "outer_via": self.kit.setting("outer_via"),
             "outer_library": f"eclipse-zenoh {version('eclipse-zenoh')}",
             "outer_congestion_control": str(self._congestion).rpartition(".")[2].lower(),
         }

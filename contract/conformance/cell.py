@@ -15,7 +15,7 @@ from .host import HERE, Place
 CLAUSES = {
     "C-01": "the command line of a node has only --spec and --out",
     "C-02": "a bad spec key ends the node with 2, and the error names the key",
-    "C-03": "a spec beyond the cell's capabilities ends the node with 3",
+    "C-03": "a spec beyond the cell's declaration ends the node with 3",
     "C-04": "a middleware failure ends the node with 4",
     "C-05": "descriptor 3 carries only the contract's lines",
     "C-06": "LISTENING is printed by the roles that accept connections, and by no other role",
@@ -96,7 +96,8 @@ class CellUnderTest:
     - `argv`: the command before `--spec`; `env`: additions to the caller's environment.
     - `listens`: per pattern the role that prints LISTENING, or "none".
     - `settings`: the middleware's settings without their prefix, at the values of the test;
-      `excluded`: values that this cell does not support, by setting.
+      `allowed`: all supported values of a setting, if the manifests list them; `excluded`: values
+      that this cell does not support, by setting.
     - `wire_name`: the cell's wire if the middleware has several; only cells with the same name
       can communicate. `wire`: returns a peer without a kit for a run's token; None if the
       middleware's folder has none.
@@ -126,6 +127,7 @@ class CellUnderTest:
     error_replies: bool = False
     tls_setting: str = ""
     prompt: Mapping[str, Any] = field(default_factory=dict)
+    allowed: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     excluded: Mapping[str, Any] = field(default_factory=dict)
     only: Mapping[str, Mapping[str, Mapping[str, Sequence[Any]]]] = field(default_factory=dict)
     wire: Callable[[str], Wire] | None = None

@@ -54,9 +54,10 @@ def bad_hop(bench: Bench) -> list[Problem]:
 def _refused_hop(bench: Bench, spec: dict[str, Any], case: str) -> list[Problem]:
     """Return the breaches of a node that must exit with 2 and name the key `hop`."""
     node = bench.single(spec)
-    problems, key = refusal(node, 2, "C-02", case)
-    if not problems and key != "hop":
-        problems.append(Problem("C-02", f"{node.label}: {case}: the ERROR line names {key!r}"))
+    problems, error = refusal(node, 2, "C-02", case)
+    if not problems and error.get("key") != "hop":
+        text = f"{node.label}: {case}: the ERROR line names {error.get('key')!r}"
+        problems.append(Problem("C-02", text))
     return problems
 
 

@@ -64,6 +64,15 @@ def _replaced(words: list[str], names: Mapping[str, Any]) -> list[str]:
     return arguments
 
 
+def _allowed(middleware: dict[str, Any], node: dict[str, Any]) -> dict[str, list[Any]]:
+    """Return the supported values of each setting whose manifests list them."""
+    own = node.get("settings", {})
+    tables = {
+        name: {**table, **own.get(name, {})} for name, table in middleware["settings"].items()
+    }
+    return {name: table["allowed"] for name, table in tables.items() if "allowed" in table}
+
+
 def proving_folder(language: str, middleware: str = "") -> Path:
     """Return the folder of the cell that tests a language's kit, or of `middleware`'s cell."""
     return ROOT / "middleware" / (middleware or proving_middleware(language)) / language
@@ -120,9 +129,10 @@ def proving_cell(
         capabilities=node["capabilities"],
         listens={name: table["listens"] for name, table in middleware["patterns"].items()},
         settings={name: table["default"] for name, table in middleware["settings"].items()},
+        allowed=_allowed(middleware, node),
         payload_bytes_max=middleware.get("payload_bytes_max"),
         record_bytes_max=middleware.get("record_bytes_max"),
         wire_name=node.get("wire", ""),
-        payload_bytes_min=node.get("payload_bytes_min", 0),
+        payload_bytes_min=node.get("payload_bytes_min", tables[0].get("payload_bytes_min", 0)),
         wire=wire_of(folder),
     )

@@ -17,6 +17,14 @@ SEED = 0x0012_3456_789A_BCDE
 # The two bytes of a node number differ and are not zero, so that swapped bytes are detected.
 SENDER_NODE, RECEIVER_NODE, RELAY_NODE = 0x0203, 0x0405, 0x0607
 
+PAYLOAD_BYTES_MAX = 67_108_864
+"""The contract's longest payload, in bytes."""
+DECLARED = "declared."
+"""Prefix of the keys with what the manifests declare (C-03)."""
+SETTING = "settings."
+UNKNOWN_SETTING = "settings.colour"
+SETTING_TYPES = {"string": str, "integer": int, "boolean": bool}
+
 ENCODINGS = ("bytes", "text", "record", "pointcloud")
 WIRE_ENCODINGS = ("bytes", "text", "record")
 """The encodings that a peer without a kit can send, because its messages are only a payload."""
@@ -41,7 +49,7 @@ def base_spec(cell: CellUnderTest, pattern: str, role: str, **changes: Any) -> d
     roles, place = PATTERNS[pattern], cell.places[0]
     has_open_loop = roles.is_one_way or "loop.open" in cell.capabilities
     spec: dict[str, Any] = {
-        "contract": 2, "run": "check0", "cell": cell.name, "pattern": pattern, "role": role,
+        "contract": 3, "run": "check0", "cell": cell.name, "pattern": pattern, "role": role,
         "node": first_node(role), "index": 0, "host.address": place.address,
         "host.interface": place.interface,
         "peers.nodes": [RECEIVER_NODE if role in SENDING_ROLES else SENDER_NODE],
@@ -65,9 +73,31 @@ def base_spec(cell: CellUnderTest, pattern: str, role: str, **changes: Any) -> d
         spec.update({"hop": roles.hop(role, 0, 1), "peers.count": roles.neighbours(role)})
     if has_open_loop:
         spec.update(gentle(pattern, 40, 5))
+    spec.update(declared(cell))
     spec.update({f"settings.{name}": value for name, value in cell.settings.items()})
     spec.update({name.replace("__", "."): value for name, value in changes.items()})
     return spec
+
+
+def declared(cell: CellUnderTest) -> dict[str, Any]:
+    """Return the keys `declared.*`, which are equal in all specs of the cell (C-03)."""
+    values: dict[str, Any] = {
+        "roles": [role for name in cell.patterns for role in PATTERNS[name].roles],
+        "capabilities": list(cell.capabilities),
+        "payload_bytes_min": cell.payload_bytes_min,
+        "payload_bytes_max": _bytes_max(cell, "bytes"),
+        "record_bytes_max": _bytes_max(cell, "record"),
+    }
+    for kind, python_type in SETTING_TYPES.items():
+        names = [name for name, value in cell.settings.items() if type(value) is python_type]
+        values[f"{kind}_settings"] = names
+    values.update({f"allowed.{name}": list(levels) for name, levels in cell.allowed.items()})
+    return {f"{DECLARED}{name}": value for name, value in values.items()}
+
+
+def _bytes_max(cell: CellUnderTest, encoding: str) -> int:
+    longest = cell.bytes_max(encoding)
+    return PAYLOAD_BYTES_MAX if longest is None else longest
 
 
 def first_node(role: str) -> int:
@@ -141,10 +171,27 @@ def _wrong_type(value: Any) -> Any:
 def bad_specs(good: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield (change, key, spec) for specs that a node must reject (C-02)."""
     for key in good:
-        spec_without_key = {name: value for name, value in good.items() if name != key}
-        if not key.startswith("settings."):
-            yield "missing", key, spec_without_key
-            yield "wrongly typed", key, {**good, key: _wrong_type(good[key])}
-    yield "version 1", "contract", {**good, "contract": 1}
+        if key.startswith(f"{DECLARED}allowed."):
+            continue
+        yield "missing", key, {name: value for name, value in good.items() if name != key}
+        yield "wrongly typed", key, {**good, key: _wrong_type(good[key])}
+    yield "version 2", "contract", {**good, "contract": 2}
     yield "true instead of an integer", "node", {**good, "node": True}
-    yield "unknown", "settings.colour", {**good, "settings.colour": "blue"}
+    yield "unknown", UNKNOWN_SETTING, {**good, UNKNOWN_SETTING: "blue"}
+    settings = [key for key in good if key.startswith(SETTING)]
+    for key in settings[:1]:
+        yield "undeclared", key, _without_declaration(good, key.removeprefix(SETTING))
+
+
+def setting_names(spec: dict[str, Any]) -> list[str]:
+    """Return the names of the declared settings."""
+    return [name for kind in SETTING_TYPES for name in spec[f"{DECLARED}{kind}_settings"]]
+
+
+def _without_declaration(spec: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return a spec whose declaration lacks a setting."""
+    lists = [f"{DECLARED}{kind}_settings" for kind in SETTING_TYPES]
+    changes = {key: [other for other in spec[key] if other != name] for key in lists}
+    changed = {**spec, **changes}
+    changed.pop(f"{DECLARED}allowed.{name}", None)
+    return changed

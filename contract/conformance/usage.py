@@ -13,13 +13,17 @@ from .roles import CALLING_ROLES, PATTERNS
 from .scenario import Bench, Scenario
 from .schema import breaches
 from .spec import (
+    DECLARED,
     ENCODINGS,
     HOST_ADDRESS,
+    PAYLOAD_BYTES_MAX,
     READY_TIMEOUT_MS,
+    UNKNOWN_SETTING,
     bad_specs,
     base_spec,
     encodings_of,
     open_loop,
+    setting_names,
 )
 
 SHARDS = 4
@@ -33,8 +37,8 @@ def refusal(
     case: str,
     timeout_s: float = HANG_S,
     other_code: int | None = None,
-) -> tuple[list[Problem], str]:
-    """Wait for a node that must reject its spec; return the breaches and the key in its error.
+) -> tuple[list[Problem], dict[str, Any]]:
+    """Wait for a node that must reject its spec; return the breaches and its ERROR object.
 
     The node must exit with `code` or, if it is not None, with `other_code`.
     """
@@ -45,18 +49,18 @@ def refusal(
         state = "did not end" if exit_code is None else f"ended with {exit_code}"
         expected = code if other_code is None else f"{code} or {other_code}"
         text = f"{where}: expected exit code {expected}, but the node {state}; {node.last_output()}"
-        return [Problem(clause, text)], ""
+        return [Problem(clause, text)], {}
     error = node.fields("ERROR")
     if not error:
         text = f"{where}: exit code {exit_code} without an ERROR line; {node.last_output()}"
-        return [Problem(clause, text)], ""
+        return [Problem(clause, text)], {}
     problems = [Problem("C-05", f"{where}: ERROR: {text}") for text in breaches("error", error)]
     if error.get("code") != exit_code:
         text = f"{where}: ERROR reports code {error.get('code')}, expected {exit_code}"
         problems.append(Problem(clause, text))
     if any(line.fields is None for line in node.lines):
         problems.append(Problem("C-05", f"{where}: descriptor 3 carries other text"))
-    return problems, str(error.get("key"))
+    return problems, error
 
 
 def bad_keys(shard: int) -> Scenario:
@@ -67,15 +71,25 @@ def bad_keys(shard: int) -> Scenario:
         cases = list(bad_specs(bench.lone_spec(pattern, role)))
         problems: list[Problem] = []
         for change, key, spec in cases[shard::SHARDS]:
-            refusal_problems, error_key = refusal(bench.single(spec), 2, "C-02", f"{key}: {change}")
+            case = f"{key}: {change}"
+            refusal_problems, error = refusal(bench.single(spec), 2, "C-02", case)
             problems += refusal_problems
-            # If two keys contradict each other, the node may name either key.
-            if not refusal_problems and error_key != key and change != "role of another pattern":
-                text = f"{role}: {key}: {change}: the ERROR line names {error_key!r}"
-                problems.append(Problem("C-02", text))
+            if not refusal_problems:
+                faults = _error_faults(error, key, spec)
+                problems += [Problem("C-02", f"{role}: {case}: {fault}") for fault in faults]
         return problems
 
     return Scenario(f"bad-keys-{shard}", ("C-02",), check)
+
+
+def _error_faults(error: dict[str, Any], key: str, spec: dict[str, Any]) -> Iterator[str]:
+    """Yield a text for each fault of the ERROR object of a spec with this bad key."""
+    if error.get("key") != key:
+        yield f"the ERROR line names {error.get('key')!r}"
+    if key == UNKNOWN_SETTING:
+        for name in setting_names(spec):
+            if name not in str(error.get("reason")):
+                yield f"the reason of the ERROR line lacks the declared setting {name}"
 
 
 def command_line(bench: Bench) -> list[Problem]:
@@ -103,17 +117,7 @@ def _undeclared(cell: CellUnderTest) -> list[tuple[str, dict[str, Any]]]:
             cases += [(f"role {role}", base_spec(cell, name, role)) for role in roles.roles]
     for pattern in cell.patterns:
         sender = PATTERNS[pattern].sender
-        specs_by_capability: dict[str, dict[str, Any]] = {
-            f"encoding.{kind}": {"payload__encoding": kind, "payload__bytes": 128}
-            for kind in encodings_of(pattern)
-        }
-        specs_by_capability["pacing.native"] = {"pacing": "native"}
-        specs_by_capability["literal"] = {"payload__literal": "Hello World"}
-        if PATTERNS[pattern].is_of_calls:
-            specs_by_capability["async_client"] = {"outstanding_max": 2, **open_loop(40, 5)}
-        if not PATTERNS[pattern].is_one_way:
-            specs_by_capability.update({f"reply.{kind}": _replied(kind) for kind in REPLIES})
-        for name, changes in specs_by_capability.items():
+        for name, changes in _changes_by_capability(pattern).items():
             if name not in cell.capabilities:
                 cases.append((name, base_spec(cell, pattern, sender, **changes)))
     for encoding in ENCODINGS:
@@ -121,7 +125,7 @@ def _undeclared(cell: CellUnderTest) -> list[tuple[str, dict[str, Any]]]:
         if (
             f"encoding.{encoding}" in cell.capabilities
             and longest is not None
-            and longest < 67_108_864
+            and longest < PAYLOAD_BYTES_MAX
         ):
             spec = base_spec(cell, cell.patterns[0], PATTERNS[cell.patterns[0]].sender)
             spec.update({"payload.encoding": encoding, "payload.bytes": longest + 1})
@@ -136,6 +140,52 @@ def _undeclared(cell: CellUnderTest) -> list[tuple[str, dict[str, Any]]]:
         spec = base_spec(cell, cell.patterns[0], PATTERNS[cell.patterns[0]].sender)
         cases.append((f"{name} = {value!r}", {**spec, f"settings.{name}": value}))
     return cases
+
+
+def _changes_by_capability(pattern: str) -> dict[str, dict[str, Any]]:
+    """Return the changes to a sender's spec that require a capability (capability → changes)."""
+    changes: dict[str, dict[str, Any]] = {
+        f"encoding.{kind}": {"payload__encoding": kind, "payload__bytes": 128}
+        for kind in encodings_of(pattern)
+    }
+    changes["pacing.native"] = {"pacing": "native"}
+    changes["literal"] = {"payload__literal": "Hello World"}
+    if PATTERNS[pattern].is_of_calls:
+        changes["async_client"] = {"outstanding_max": 2, **open_loop(40, 5)}
+    if not PATTERNS[pattern].is_one_way:
+        changes.update({f"reply.{kind}": _replied(kind) for kind in REPLIES})
+    return changes
+
+
+def _withheld(cell: CellUnderTest) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield (name, spec) for specs that the cell supports, but whose declaration lacks something.
+
+    A node must refuse them like others, because it has no list of its own (C-03).
+    """
+    pattern = cell.patterns[0]
+    good = base_spec(cell, pattern, PATTERNS[pattern].sender)
+    plain: dict[str, dict[str, Any]] = {f"loop.{good['loop']}": {}, f"pacing.{good['pacing']}": {}}
+    for name, changes in {**plain, **_changes_by_capability(pattern)}.items():
+        if name in cell.capabilities:
+            others = [other for other in cell.capabilities if other != name]
+            spec = base_spec(cell, pattern, good["role"], **changes)
+            yield name, {**spec, f"{DECLARED}capabilities": others}
+    roles = [role for role in good[f"{DECLARED}roles"] if role != good["role"]]
+    yield f"role {good['role']}", {**good, f"{DECLARED}roles": roles}
+    size = good["payload.bytes"]
+    sizes_max = {f"{DECLARED}{kind}_bytes_max": size - 1 for kind in ("payload", "record")}
+    yield f"payload.bytes above {size - 1}", {**good, **sizes_max}
+    if good["payload.encoding"] in ("bytes", "text"):
+        yield f"payload.bytes below {size + 1}", {**good, f"{DECLARED}payload_bytes_min": size + 1}
+    for name, value in list(cell.settings.items())[:1]:
+        yield f"{name} = {value!r}", {**good, f"{DECLARED}allowed.{name}": [_other(value)]}
+
+
+def _other(value: Any) -> Any:
+    """Return another value of the same type."""
+    if isinstance(value, bool):
+        return not value
+    return value + "x" if isinstance(value, str) else value + 1
 
 
 def _beyond_levels(cell: CellUnderTest) -> list[tuple[str, dict[str, Any]]]:
@@ -185,11 +235,8 @@ def supported_spec(
 
 
 def undeclared(bench: Bench) -> list[Problem]:
-    cases = _undeclared(bench.cell)
-    if not cases:
-        raise Skipped("the cell declares every pattern and every capability")
     problems: list[Problem] = []
-    for name, spec in cases:
+    for name, spec in (*_undeclared(bench.cell), *_withheld(bench.cell)):
         spec["peers.endpoints"] = list(bench.endpoints)
         # A kit that has no code for chains does not know their key `hop` (C-02).
         other_code = 2 if "hop" in spec else None

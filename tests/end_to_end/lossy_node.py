@@ -27,6 +27,7 @@ def main() -> int:
     out = Path(given["--out"])
     spec = json.loads(Path(given["--spec"]).read_text())
     lossy_hop = spec.pop("settings.lossy_hop")
+    spec["declared.integer_settings"].remove("lossy_hop")
     own_spec = out / "udp.json"
     own_spec.write_text(json.dumps(spec))
     argv = [sys.executable, str(HERE / "udp" / "node.py"), "--spec", own_spec, "--out", out]

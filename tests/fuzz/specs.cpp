@@ -4,8 +4,6 @@
 
 #include "wattwire/kit.hpp"
 
-using wattwire::Type;
-
 // A line holds no spaces or line ends that a value may have.
 static std::string to_hex(const std::string& text) {
   static const char kDigits[] = "0123456789abcdef";
@@ -19,17 +17,13 @@ static std::string to_hex(const std::string& text) {
 }
 
 int main() {
-  const std::map<std::string, Type> settings = {{"drop_every", Type::kInteger},
-                                                {"die_at", Type::kString},
-                                                {"drop_counters", Type::kString},
-                                                {"nodelay", Type::kBoolean}};
   std::string text;
   for (size_t bytes; std::cin >> bytes;) {
     std::cin.get();
     text.resize(bytes);
     std::cin.read(text.data(), static_cast<std::streamsize>(bytes));
     try {
-      wattwire::Spec spec(text, "fuzz", settings);
+      wattwire::Spec spec(text, "fuzz");
       std::cout << "ok " << spec.integer("period_ns") << " " << spec.integer("payload.seed") << " "
                 << spec.integers("peers.nodes").size() << " "
                 << to_hex(spec.string("payload.literal")) << "\n";

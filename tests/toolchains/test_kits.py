@@ -32,6 +32,17 @@ LANGUAGES = sorted(path.parent for path in (ROOT / "languages").glob("*/vectors.
 VERIFY = ("header", "full")
 NO_RECORDS = ("", "{", "[]", "5", '{"header": 1}', "[" * 100_000, '{"header": {"seq": 1e400}}')
 
+FORMER_ENTRIES = {
+    "python": (
+        ["python3"],
+        "import sys\nsys.path.insert(0, '{kit}')\n"
+        "from wattwire_kit import run\nrun(roles={}, settings={})\n",
+    ),
+    "javascript": (["node"], "require('{kit}/wattwire').run({ roles: {}, settings: {} });\n"),
+    "ruby": (["ruby", "-I{kit}"], "require 'wattwire'\nWattwire.run(roles: {}, settings: {})\n"),
+}
+"""Entry files of contract version 2 by interpreted language: the interpreter and the text."""
+
 pytestmark = pytest.mark.slow
 
 
@@ -171,6 +182,26 @@ def test_specs_are_read_or_refused_by_their_key(program: list[str], tmp_path: Pa
         if key != wanted
     ]
     assert wrong == []
+
+
+@pytest.mark.parametrize("language", FORMER_ENTRIES)
+def test_an_entry_file_of_version_2_is_refused_with_the_names_of_roles(
+    language: str, tmp_path: Path
+) -> None:
+    argv, text = FORMER_ENTRIES[language]
+    if shutil.which(argv[0]) is None:
+        pytest.skip(f"{argv[0]} is not installed")
+    kit = str(ROOT / "languages" / language / "kit")
+    path = tmp_path / "node"
+    path.write_text(text.replace("{kit}", kit))
+    argv = [word.replace("{kit}", kit) for word in [*argv, str(path)]]
+    # The lines go to descriptor 3.
+    command = ["sh", "-c", 'exec 3>&1 "$@"', "sh", *argv]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    word, _, fields = done.stdout.partition(" ")
+    error = json.loads(fields)
+    assert (word, done.returncode, error["code"], error["key"]) == ("ERROR", 2, 2, "run()")
+    assert "publisher" in error["reason"] and "roles" in error["reason"]
 
 
 def test_the_clock_is_the_hosts_monotonic_one(program: list[str]) -> None:

@@ -25,8 +25,6 @@ VIOLIN_RUNS_MIN = 20
 LOG, LINEAR = "log", "linear"
 ROWS_MAX = 6
 PANELS_PER_ROW = 3
-BOX_RUNS_MIN = 5
-"""Minimum number of runs for a box. Fewer runs give unreliable quartiles and are drawn as dots."""
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,10 @@ from typing import Any
 
 from wattwire.catalog import manifest
 from wattwire.catalog.cells import Cell, Middleware
+from wattwire.model.deployment import RELAYED
 from wattwire.model.errors import UsageError, unknown
-from wattwire.model.treatment import Level
+from wattwire.model.hosts.bridging import END_SETTING, ENTRY, EXIT, OUTER_SETTING
+from wattwire.model.treatment import SETTING, Level
 
 MANIFEST = "bridge.toml"
 FOLDER = "bridges"
@@ -20,6 +22,7 @@ REQUIRED = ("inner", "outer", "language", "evidence")
 BRIDGE_KEYS: dict[str, Any] = {
     "title": str, "summary": str, "inner": str, "outer": str, "inner_cell": str, "language": str,
     "evidence": str, "listens": bool, "payload_bytes_max": int, "inner_frames": str,
+    "capabilities": manifest.WORDS,
     "inputs": manifest.WORDS, "requires": manifest.WORDS,
     "settings": {"*": None}, "outer_settings": {"*": None}, "settable": manifest.WORDS,
     "build": manifest.BUILD_KEYS, "run": manifest.RUN_KEYS,
@@ -39,6 +42,19 @@ class Bridge(Cell):
     @property
     def title(self) -> str:
         return str(self.document.get("title", self.folder.name))
+
+    @property
+    def roles(self) -> list[str]:
+        return [RELAYED]
+
+    @property
+    def setting_tables(self) -> dict[str, dict[str, Any]]:
+        outer = OUTER_SETTING.removeprefix(SETTING)
+        return {
+            **self.middleware.settings,
+            END_SETTING.removeprefix(SETTING): {"type": "string", "allowed": [ENTRY, EXIT]},
+            **{f"{outer}{name}": self.outer.settings[name] for name in self.end_settings},
+        }
 
     @property
     def exit_listens(self) -> bool:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from wattwire.catalog.services import needed
+from wattwire.model.deployment import PATTERNS
 from wattwire.model.errors import UsageError, unknown
-from wattwire.model.treatment import Level
+from wattwire.model.treatment import PAYLOAD_BYTES_MAX, Level
 
 SETTING_TYPES: dict[str, type] = {"string": str, "integer": int, "boolean": bool}
 REACHES = ("network", "host")
 """Extent of a middleware's messages: between hosts, or only within one host."""
 REPLIES_TOLD_BY = ("number", "sequence")
 """Identification of replies, either by the middleware's call number or only by sequence number."""
+
+
+DECLARED = "declared."
+"""Prefix of the keys of a spec with what the manifests declare (C-03)."""
 
 
 def has_type(value: object, required: type) -> bool:
@@ -124,6 +130,40 @@ class Cell:
     def known_as(self) -> str:
         """Return the cell's name, prefixed with its variant. It is unique in a campaign."""
         return f"{self.variant}: {self.name}" if self.variant else self.name
+
+    @property
+    def roles(self) -> list[str]:
+        """Return the roles of the cell's patterns."""
+        known = [pattern for pattern in PATTERNS.values() if self._supports(pattern.contract)]
+        return list(dict.fromkeys(role for pattern in known for role in pattern.path))
+
+    def _supports(self, pattern: str) -> bool:
+        return pattern in self.document["patterns"]
+
+    @property
+    def setting_tables(self) -> dict[str, dict[str, Any]]:
+        """Return name → manifest of each setting of a node, with the values that it supports."""
+        own = self.document.get("settings", {})
+        return {name: {**t, **own.get(name, {})} for name, t in self.middleware.settings.items()}
+
+    @functools.cached_property
+    def declared(self) -> dict[str, Any]:
+        """Return the keys `declared.*` of the specs of this program's nodes (C-03)."""
+        bytes_max = self.document.get("payload_bytes_max", PAYLOAD_BYTES_MAX)
+        tables = self.setting_tables
+        values = {
+            "roles": self.roles,
+            "capabilities": self.document["capabilities"],
+            "payload_bytes_min": self.document.get("payload_bytes_min", 0),
+            "payload_bytes_max": bytes_max,
+            "record_bytes_max": self.document.get("record_bytes_max", bytes_max),
+        }
+        for kind in SETTING_TYPES:
+            names = [name for name, table in tables.items() if table["type"] == kind]
+            values[f"{kind}_settings"] = names
+        levels = {name: table["allowed"] for name, table in tables.items() if "allowed" in table}
+        values.update({f"allowed.{name}": allowed for name, allowed in levels.items()})
+        return {f"{DECLARED}{name}": value for name, value in values.items()}
 
     @property
     def settings_allowed(self) -> dict[str, list[Level]]:

@@ -400,6 +400,7 @@ def under_test(
         payload_bytes_min=document.get("payload_bytes_min", 0),
         wire_name=document.get("wire", ""),
         error_replies=cell.middleware.has_error_replies("service"),
+        allowed={n: t["allowed"] for n, t in cell.setting_tables.items() if "allowed" in t},
         excluded=_excluded(cell),
         only=_only(cell),
         tls_setting=cell.middleware.setting_with(TLS) or "",

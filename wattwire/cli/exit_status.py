@@ -14,17 +14,18 @@ from wattwire.model.variants import FACTOR
 from wattwire.store import Campaign
 
 if TYPE_CHECKING:
-    from wattwire.analysis.topics.comparison.result import Comparison
+    from wattwire.analysis.topics.comparison.result import ComparedVariants, Comparison
     from wattwire.analysis.topics.limits.numbers import Limits
 
 Found = tuple["Comparison | None", "Limits", bool]
 """The comparison, the limits, and whether variants could not be compared."""
 
 
-def of(campaign: Campaign, limits: Limits) -> Found:
+def of(campaign: Campaign, limits: Limits, compared: ComparedVariants) -> Found:
     """Return the comparison of the campaign's variants, and the results of the study's limits.
 
     The comparison is None for a campaign without variants, or if `--only` selected one variant.
+    Raises UsageError if the variants cannot be compared.
     """
     if not _has_variants(campaign):
         return None, limits, False
@@ -33,13 +34,9 @@ def of(campaign: Campaign, limits: Limits) -> Found:
         text = f"One variant was measured ({planned.pop()}), so there is nothing to compare."
         print(wrapped(text, columns(sys.stderr)), file=sys.stderr)
         return None, limits, True
-    from wattwire.analysis.dataset import gather
-    from wattwire.analysis.topics.comparison import numbers
-    from wattwire.analysis.topics.comparison.requested import Wanted
-    from wattwire.analysis.topics.comparison.variants import variants_of
-
-    # The study holds the options, so that this is the comparison of the page.
-    return numbers.compare(variants_of(gather(campaign)), Wanted()), limits, False
+    if compared.result is None:
+        raise UsageError(compared.reason)
+    return compared.result, limits, False
 
 
 def suspects(campaign: Campaign) -> list[str]:

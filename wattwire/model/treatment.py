@@ -11,6 +11,8 @@ from typing import Any
 from wattwire.model.words import as_typed
 
 Level = str | int | float | bool
+PAYLOAD_BYTES_MAX = 67_108_864
+"""Longest payload of the contract, in bytes."""
 EACH = "each"
 """Level of a factor that represents all names of the run's rig."""
 SETTING = "settings."

@@ -197,8 +197,10 @@ def run_nodes(
             senders = part.of if part.name else counts[node.role]
             period = period_ns(part.treatment)
             end = ends.get(node.node)
+            program = placed.cells[FACTOR if end else node.role]
             spec = {
                 **common,
+                **program.declared,
                 "cell": node.cell,
                 "quiet_ms": plan.drain_ms(len({p.host for p in deployment.processes})),
                 "role": node.role,
@@ -217,7 +219,7 @@ def run_nodes(
             nodes.append(
                 RunNode(
                     **vars(node),
-                    program=placed.cells[FACTOR if end else node.role],
+                    program=program,
                     spec=spec,
                     listens=node.node in listening or _listens(end, placed.bridge),
                     connects_to=deployment.connects_to(node.node, listening)
@@ -311,7 +313,7 @@ def _common(
     closed = treatment["loop"] == "closed"
     timeout_ns = int(treatment["timeout_ms"]) * MILLISECOND_NS
     return {
-        "contract": 2,
+        "contract": 3,
         "run": token,
         "pattern": PATTERNS[str(treatment["pattern"])].contract,
         "loop": treatment["loop"],

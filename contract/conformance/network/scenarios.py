@@ -31,10 +31,10 @@ def bad_address(bench: Bench) -> list[Problem]:
     for role in PATTERNS[pattern].roles:
         for key, value in BAD_ADDRESSES:
             node = bench.single({**bench.lone_spec(pattern, role), key: value})
-            refusal_problems, error_key = refusal(node, 2, "C-38", f"{key}: {value!r}")
+            refusal_problems, error = refusal(node, 2, "C-38", f"{key}: {value!r}")
             problems += refusal_problems
-            if not refusal_problems and error_key != key:
-                text = f"{role}: {key}: {value!r}: the ERROR line names {error_key!r}"
+            if not refusal_problems and error.get("key") != key:
+                text = f"{role}: {key}: {value!r}: the ERROR line names {error.get('key')!r}"
                 problems.append(Problem("C-38", text))
     return problems
 

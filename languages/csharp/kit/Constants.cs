@@ -4,7 +4,7 @@ using System.IO;
 
 namespace Wattwire {
     static class Constants {
-        public const int Version = 2;
+        public const int Version = 3;
         public const long UnknownNs = -9223372036854775808;
         public const ushort UnknownPeer = 65535;
         public const ulong ProbeCounter = 281474976710655;
@@ -125,6 +125,14 @@ namespace Wattwire {
         public string TlsAuthority { get; set; }
         public string TlsCertificate { get; set; }
         public string TlsKey { get; set; }
+        public string[] DeclaredRoles { get; set; }
+        public string[] DeclaredCapabilities { get; set; }
+        public long DeclaredPayloadBytesMin { get; set; }
+        public long DeclaredPayloadBytesMax { get; set; }
+        public long DeclaredRecordBytesMax { get; set; }
+        public string[] DeclaredStringSettings { get; set; }
+        public string[] DeclaredIntegerSettings { get; set; }
+        public string[] DeclaredBooleanSettings { get; set; }
 
         void ReadKeys(KeyReader keys) {
             Contract = keys.Integer("contract");
@@ -167,6 +175,14 @@ namespace Wattwire {
             TlsAuthority = keys.Text("tls.authority");
             TlsCertificate = keys.Text("tls.certificate");
             TlsKey = keys.Text("tls.key");
+            DeclaredRoles = keys.Texts("declared.roles");
+            DeclaredCapabilities = keys.Texts("declared.capabilities");
+            DeclaredPayloadBytesMin = keys.Integer("declared.payload_bytes_min");
+            DeclaredPayloadBytesMax = keys.Integer("declared.payload_bytes_max");
+            DeclaredRecordBytesMax = keys.Integer("declared.record_bytes_max");
+            DeclaredStringSettings = keys.Texts("declared.string_settings");
+            DeclaredIntegerSettings = keys.Texts("declared.integer_settings");
+            DeclaredBooleanSettings = keys.Texts("declared.boolean_settings");
         }
     }
 }

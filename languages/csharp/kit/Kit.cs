@@ -2,14 +2,11 @@ using System;
 using System.Collections.Generic;
 using System.Linq;
 using System.Threading;
+using Newtonsoft.Json.Linq;
 
 namespace Wattwire {
-    /// A cell: its roles, the settings of its middleware, and the capabilities of its node.toml.
-    public sealed class Cell {
-        public Dictionary<string, Action<Kit>> Roles;
-        public string[] Settings = { };
-        public string[] Capabilities;
-    }
+    /// The function of each role of a cell.
+    public sealed class Roles : Dictionary<string, Action<Kit>> { }
 
     /// One node of one run; ../README.md has the order of calls.
     public sealed partial class Kit {
@@ -30,8 +27,8 @@ namespace Wattwire {
         /// The maximum number of open calls.
         public readonly int Workers = 1;
 
-        /// Runs this process as a node of the cell, and ends the process.
-        public static void Run(string[] args, Cell cell) {
+        /// Runs this process as a node with these roles, and ends the process.
+        public static void Run(string[] args, Roles roles) {
             processStartNs = NowNs();
             Lines.KeepFromChildren();
             AppDomain.CurrentDomain.UnhandledException +=
@@ -39,10 +36,11 @@ namespace Wattwire {
             if (args.Length != 4 || args[0] != "--spec" || args[2] != "--out")
                 throw new NodeError(ExitCode.BadSpec,
                     "allowed: --spec FILE --out DIR and nothing else", "--spec");
-            var kit = new Kit(Spec.Read(args[1], cell.Settings));
-            kit.Require(cell);
+            Spec spec = Spec.Read(args[1]);
+            Declaration.Check(spec, roles.Keys);
+            var kit = new Kit(spec);
             Start(kit.window.ReadInput);
-            cell.Roles[kit.Spec.Role](kit);
+            roles[spec.Role](kit);
             kit.Finish(args[3] + "/samples.bin");
             Libc.Exit((int)ExitCode.Done);
         }
@@ -60,26 +58,6 @@ namespace Wattwire {
             samples = new Samples(spec.RecordCapacity);
         }
 
-        /// Rejects specs that the cell does not support (C-03).
-        void Require(Cell cell) {
-            var required = new List<string> {
-                Spec.Role,
-                "encoding." + Spec.PayloadEncoding,
-                "loop." + Spec.Loop,
-                "pacing." + Spec.Pacing,
-                "reply." + Spec.Reply,
-            };
-            if (Payload.IsLiteral)
-                required.Add("literal");
-            if (Workers > 1)
-                required.Add("async_client");
-            var present = cell.Capabilities.Concat(cell.Roles.Keys).ToList();
-            string lacking = required.Except(present).FirstOrDefault();
-            if (lacking != null)
-                throw new NodeError(ExitCode.Unsupported,
-                    $"{lacking}; this cell has {string.Join(" ", present)}");
-        }
-
         /// Nanoseconds of CLOCK_MONOTONIC.
         public static long NowNs() => Libc.NowNs();
 
@@ -93,13 +71,18 @@ namespace Wattwire {
         public void Listening(params string[] endpoints) =>
             Lines.Print("LISTENING", new { endpoints });
 
-        /// Prints READY; the last three arguments are objects with the fields of C-07.
-        public void Ready(int? matched, long? discoveryNs, object library, object effective,
-                object guarantee) =>
+        /// Prints READY; the last three arguments are objects with the fields of C-07. The kit adds
+        /// the settings that `known` lacks, with their requested values.
+        public void Ready(int? matched, long? discoveryNs, object library, object known,
+                object guarantee) {
+            JObject effective = JObject.FromObject(Spec.Settings.Requested);
+            foreach (JProperty property in JObject.FromObject(known).Properties())
+                effective[property.Name] = property.Value;
             Lines.Print("READY", new {
                 matched, discovery_ns = discoveryNs, library, effective, guarantee,
                 startup_ns = NowNs() - processStartNs,
             });
+        }
 
         /// Checks the condition until it is true; returns the elapsed ns (C-04, C-07).
         public long Await(string what, Func<bool> isThere) => Await(() => what, isThere);

@@ -52,9 +52,6 @@ namespace Wattwire {
                 return;
             int bytes = (int)spec.PayloadBytes;
             fillAt = 2 * wordBytes;
-            if (bytes < fillAt)
-                throw new NodeError(ExitCode.Unsupported,
-                    $"payload.bytes {bytes}; this kit needs at least {fillAt}");
             template = new byte[isRecord ? bytes - bytes % RecordStepBytes : bytes];
             fillEnd = bytes < 3 * wordBytes ? bytes : template.Length - wordBytes;
             Fill((ulong)spec.PayloadSeed);

@@ -9,13 +9,13 @@ using Newtonsoft.Json.Linq;
 
 namespace Wattwire {
     public sealed partial class Spec {
-        const string SettingPrefix = "settings.";
+        const string SettingPrefix = "settings.", AllowedPrefix = "declared.allowed.";
 
         public Settings Settings { get; private set; }
 
         /// Reads a spec. The harness has checked its values; the node checks that keys are known
         /// and have the right types (C-02).
-        public static Spec Read(string path, ICollection<string> settings) {
+        public static Spec Read(string path) {
             JObject json;
             try {
                 // Strings that look like dates remain strings.
@@ -27,19 +27,38 @@ namespace Wattwire {
             }
 
             var keys = new KeyReader(json);
+            long contract = keys.Integer("contract");
+            if (contract != Constants.Version)
+                throw KeyReader.Refused("contract", $"{contract}", $"{Constants.Version}");
             var spec = new Spec();
             spec.ReadKeys(keys);
-            if (spec.Contract != Constants.Version)
-                throw KeyReader.Refused("contract", $"{spec.Contract}", $"{Constants.Version}");
             CheckAddress("host.address", spec.HostAddress);
             foreach (string address in spec.PeersAddresses)
                 CheckAddress("peers.addresses", address);
-            spec.Settings = new Settings(settings.ToDictionary(
-                name => name, name => keys.Scalar(SettingPrefix + name)));
+            spec.ReadSettings(keys);
             foreach (string key in json.Properties().Select(property => property.Name))
                 if (!keys.Known.Contains(key))
                     throw KeyReader.Refused(key, "an unknown key", string.Join(", ", keys.Known));
             return spec;
+        }
+
+        /// Reads the declared settings, and notes those with a value that is not supported.
+        void ReadSettings(KeyReader keys) {
+            var values = new Dictionary<string, object>();
+            foreach (string name in DeclaredStringSettings)
+                values[name] = keys.Text(SettingPrefix + name);
+            foreach (string name in DeclaredIntegerSettings)
+                values[name] = keys.Integer(SettingPrefix + name);
+            foreach (string name in DeclaredBooleanSettings)
+                values[name] = keys.Flag(SettingPrefix + name);
+            var unsupported = new List<string>();
+            foreach (var setting in values) {
+                object[] allowed = keys.Scalars(AllowedPrefix + setting.Key);
+                if (allowed != null && !allowed.Contains(setting.Value))
+                    unsupported.Add($"{setting.Key} = {setting.Value} "
+                        + $"(supported: {string.Join(", ", allowed)})");
+            }
+            Settings = new Settings(values, unsupported);
         }
 
         /// Refuses a text that is no IPv4 address in dotted decimal notation (C-38). TryParse also
@@ -73,9 +92,14 @@ namespace Wattwire {
         public long[] Integers(string key) =>
             Items(key, JTokenType.Integer).Select(item => (long)item).ToArray();
 
-        public object Scalar(string key) {
+        public bool Flag(string key) => (bool)Value(key, JTokenType.Boolean);
+
+        /// Returns the items of a list, or null if the key is missing.
+        public object[] Scalars(string key) {
             Known.Add(key);
-            return (json[key] as JValue)?.Value ?? throw Refused(key, "none", "a scalar");
+            if (json[key] == null)
+                return null;
+            return Value(key, JTokenType.Array).Select(item => (item as JValue)?.Value).ToArray();
         }
 
         public static NodeError Refused(string key, string found, string allowed) =>
@@ -98,11 +122,14 @@ namespace Wattwire {
     public sealed class Settings {
         readonly IDictionary<string, object> values;
 
-        public Settings(IDictionary<string, object> values) {
+        /// `unsupported` describes the values that the cell does not support.
+        internal Settings(IDictionary<string, object> values, IEnumerable<string> unsupported) {
             this.values = values;
+            Unsupported = unsupported;
         }
 
-        public bool Has(string name) => values.ContainsKey(name);
+        internal IDictionary<string, object> Requested => values;
+        internal IEnumerable<string> Unsupported { get; }
         public string Text(string name) => Get<string>(name);
         public long Integer(string name) => Get<long>(name);
         public bool Flag(string name) => Get<bool>(name);

@@ -3,7 +3,7 @@
 package wattwire
 
 const (
-	contractVersion = 2
+	contractVersion = 3
 	unknownNs       = -9223372036854775808
 	unknownPeer     = 65535
 	probeCounter    = 281474976710655
@@ -59,47 +59,56 @@ var sendingRoles = map[string]bool{
 
 // Spec is the spec of a node; the contract's table describes each key.
 type Spec struct {
-	Contract        int64
-	Run             string
-	Cell            string
-	Pattern         string
-	Role            string
-	Node            int64
-	Index           int64
-	HostAddress     string
-	HostInterface   string
-	PeersNodes      []int64
-	PeersCount      int64
-	PeersEndpoints  []string
-	PeersAddresses  []string
-	Loop            string
-	PeriodNs        int64
-	PhaseNs         int64
-	DurationNs      int64
-	Count           int64
-	CountBeyond     int64
-	WarmupNs        int64
-	OverrunNs       int64
-	TimeoutNs       int64
-	OutstandingMax  int64
-	QuietMs         int64
-	LingerMs        int64
-	ReadyTimeoutMs  int64
-	Pacing          string
-	SpinNs          int64
-	PayloadBytes    int64
-	PayloadEncoding string
-	PayloadSeed     int64
-	PayloadLiteral  string
-	Reply           string
-	ReplyLiteral    string
-	Verify          string
-	ActionFeedback  int64
-	RecordCapacity  int64
-	TLSAuthority    string
-	TLSCertificate  string
-	TLSKey          string
-	Settings        Settings
+	Contract                int64
+	Run                     string
+	Cell                    string
+	Pattern                 string
+	Role                    string
+	Node                    int64
+	Index                   int64
+	HostAddress             string
+	HostInterface           string
+	PeersNodes              []int64
+	PeersCount              int64
+	PeersEndpoints          []string
+	PeersAddresses          []string
+	Loop                    string
+	PeriodNs                int64
+	PhaseNs                 int64
+	DurationNs              int64
+	Count                   int64
+	CountBeyond             int64
+	WarmupNs                int64
+	OverrunNs               int64
+	TimeoutNs               int64
+	OutstandingMax          int64
+	QuietMs                 int64
+	LingerMs                int64
+	ReadyTimeoutMs          int64
+	Pacing                  string
+	SpinNs                  int64
+	PayloadBytes            int64
+	PayloadEncoding         string
+	PayloadSeed             int64
+	PayloadLiteral          string
+	Reply                   string
+	ReplyLiteral            string
+	Verify                  string
+	ActionFeedback          int64
+	RecordCapacity          int64
+	TLSAuthority            string
+	TLSCertificate          string
+	TLSKey                  string
+	DeclaredRoles           []string
+	DeclaredCapabilities    []string
+	DeclaredPayloadBytesMin int64
+	DeclaredPayloadBytesMax int64
+	DeclaredRecordBytesMax  int64
+	DeclaredStringSettings  []string
+	DeclaredIntegerSettings []string
+	DeclaredBooleanSettings []string
+	Settings                Settings
+	unsupported             []string // settings with a value that is not supported
 }
 
 // fields returns every key with a pointer to the field for its value.
@@ -145,6 +154,14 @@ func (s *Spec) fields() []specField {
 		{"tls.authority", &s.TLSAuthority},
 		{"tls.certificate", &s.TLSCertificate},
 		{"tls.key", &s.TLSKey},
+		{"declared.roles", &s.DeclaredRoles},
+		{"declared.capabilities", &s.DeclaredCapabilities},
+		{"declared.payload_bytes_min", &s.DeclaredPayloadBytesMin},
+		{"declared.payload_bytes_max", &s.DeclaredPayloadBytesMax},
+		{"declared.record_bytes_max", &s.DeclaredRecordBytesMax},
+		{"declared.string_settings", &s.DeclaredStringSettings},
+		{"declared.integer_settings", &s.DeclaredIntegerSettings},
+		{"declared.boolean_settings", &s.DeclaredBooleanSettings},
 	}
 }
 

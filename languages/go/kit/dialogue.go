@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"strconv"
 	"strings"
@@ -84,7 +85,8 @@ type Guarantee struct {
 	Overload string `json:"overload"`
 }
 
-// Ready contains the fields of READY; unknown values are nil.
+// Ready contains the fields of READY; unknown values are nil. The kit adds the settings that
+// Effective lacks, with their requested values.
 type Ready struct {
 	Matched     *int64         `json:"matched"`
 	DiscoveryNs *int64         `json:"discovery_ns"`
@@ -93,11 +95,11 @@ type Ready struct {
 	Guarantee   Guarantee      `json:"guarantee"`
 }
 
-// Print prints READY.
-func (r Ready) Print() {
-	if r.Effective == nil {
-		r.Effective = map[string]any{}
-	}
+// Ready prints READY.
+func (k *Kit) Ready(r Ready) {
+	effective := maps.Clone(map[string]any(k.Spec.Settings))
+	maps.Copy(effective, r.Effective)
+	r.Effective = effective
 	printLine("READY", struct {
 		Ready
 		StartupNs int64 `json:"startup_ns"`

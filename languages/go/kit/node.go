@@ -3,6 +3,7 @@ package wattwire
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,13 +13,8 @@ import (
 	"syscall"
 )
 
-// Cell describes a cell: its roles, the settings of its middleware, and the capabilities that its
-// node.toml declares.
-type Cell struct {
-	Roles        map[string]func(*Kit)
-	Settings     []string
-	Capabilities []string
-}
+// Roles contains the function of each role of a cell.
+type Roles map[string]func(*Kit)
 
 // Kit is one node of one run. Any goroutine may use it.
 type Kit struct {
@@ -43,24 +39,24 @@ type counts struct {
 	sent, received, corrupt, foreign, probes int64
 }
 
-// Run runs this process as a node of the cell, and ends the process.
-func Run(cell Cell) {
+// Run runs this process as a node with these roles, and ends the process.
+func Run(roles Roles) {
 	defer Guard()
 	syscall.CloseOnExec(int(lines.Fd()))
 	arguments := os.Args[1:]
 	if len(arguments) != 4 || arguments[0] != "--spec" || arguments[2] != "--out" {
 		Fail(BadSpec, "command line", "found %q; allowed: --spec FILE --out DIR", arguments)
 	}
-	spec, err := ReadSpec(arguments[1], cell.Settings)
+	spec, err := ReadSpec(arguments[1])
 	if err != nil {
 		failSpec(err)
 	}
 	kit := newKit(spec)
-	if lacking := kit.lacking(cell); len(lacking) > 0 {
+	if lacking := kit.lacking(roles); len(lacking) > 0 {
 		Fail(Unsupported, "", "this cell has no %s", strings.Join(lacking, ", "))
 	}
 	go kit.window.obey()
-	cell.Roles[spec.Role](kit)
+	roles[spec.Role](kit)
 	kit.finish(filepath.Join(arguments[3], "samples.bin"))
 	os.Exit(0)
 }
@@ -96,8 +92,8 @@ func newKit(spec *Spec) *Kit {
 
 func (k *Kit) sends() bool { return sendingRoles[k.Spec.Role] }
 
-// lacking returns the capabilities that the spec requires and the cell lacks (C-03).
-func (k *Kit) lacking(cell Cell) []string {
+// lacking returns what the spec requires and does not declare (C-03).
+func (k *Kit) lacking(roles Roles) []string {
 	required := []string{
 		"encoding." + k.Spec.PayloadEncoding,
 		"loop." + k.Spec.Loop,
@@ -109,22 +105,21 @@ func (k *Kit) lacking(cell Cell) []string {
 	if k.Payload.isLiteral {
 		required = append(required, "literal")
 	}
-	if k.Spec.TLSAuthority != "" {
-		required = append(required, "tls")
-	}
 	if k.Workers > 1 {
 		required = append(required, "async_client")
 	}
 	lacking := slices.DeleteFunc(required, func(name string) bool {
-		return slices.Contains(cell.Capabilities, name)
+		return slices.Contains(k.Spec.DeclaredCapabilities, name)
 	})
-	if cell.Roles[k.Spec.Role] == nil {
+	if roles[k.Spec.Role] == nil || !slices.Contains(k.Spec.DeclaredRoles, k.Spec.Role) {
 		lacking = append(lacking, "role "+k.Spec.Role)
 	}
-	if k.Payload.isTooShort() {
-		lacking = append(lacking, "payload shorter than 16 bytes or 32 characters")
+	least, most := k.Spec.sizes()
+	if size := k.Spec.PayloadBytes; size < least || size > most {
+		reason := fmt.Sprintf("payload.bytes %d (supported: %d to %d)", size, least, most)
+		lacking = append(lacking, reason)
 	}
-	return lacking
+	return append(lacking, k.Spec.unsupported...)
 }
 
 // recordSample stores a sample; whenNs decides on its warm-up flag (C-13). The caller holds the

@@ -88,9 +88,6 @@ func NewPayload(spec *Spec, senders []int64) *Payload {
 // New returns a message that can be stamped.
 func (p *Payload) New() []byte { return slices.Clone(p.template) }
 
-// isTooShort reports whether the header of C-19 does not fit; the kit does not support this (C-03).
-func (p *Payload) isTooShort() bool { return len(p.template) < p.headBytes }
-
 // fill returns an empty header, followed by bytes, characters or the fields of a record.
 func (p *Payload) fill(seed uint64, length int) []byte {
 	if p.isRecord {

@@ -1,11 +1,13 @@
 package wattwire
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/netip"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -22,49 +24,105 @@ type SpecError struct {
 
 func (e *SpecError) Error() string { return e.Key + ": " + e.Reason }
 
+const (
+	settingPrefix = "settings."
+	allowedPrefix = "declared.allowed."
+)
+
+// specValues are the values of a spec by key.
+type specValues map[string]json.RawMessage
+
+// read stores the value of a key in target, which determines its type.
+func (v specValues) read(key string, target any) error {
+	value, present := v[key]
+	if !present || string(value) == "null" {
+		return &SpecError{key, "no value"}
+	}
+	if err := json.Unmarshal(value, target); err != nil {
+		return &SpecError{key, err.Error()}
+	}
+	return nil
+}
+
 // ReadSpec reads a spec. The harness has checked its values; the node checks their types (C-02).
 // The error for an invalid spec is a *SpecError.
-func ReadSpec(path string, settings []string) (*Spec, error) {
+func ReadSpec(path string) (*Spec, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, &SpecError{"--spec", err.Error()}
 	}
-	var values map[string]json.RawMessage
+	var values specValues
 	if err := json.Unmarshal(text, &values); err != nil || values == nil {
 		return nil, &SpecError{"--spec", fmt.Sprintf("%s is not a JSON object: %v", path, err)}
 	}
+	if found := string(values["contract"]); found != strconv.Itoa(contractVersion) {
+		reason := fmt.Sprintf("found %s; allowed: %d", found, contractVersion)
+		return nil, &SpecError{"contract", reason}
+	}
 	spec := &Spec{Settings: Settings{}}
 	for _, field := range spec.fields() {
-		value, present := values[field.key]
-		if !present || string(value) == "null" {
-			return nil, &SpecError{field.key, "no value"}
+		if err := values.read(field.key, field.value); err != nil {
+			return nil, err
 		}
-		if err := json.Unmarshal(value, field.value); err != nil {
-			return nil, &SpecError{field.key, err.Error()}
-		}
-	}
-	if spec.Contract != contractVersion {
-		reason := fmt.Sprintf("found %d; allowed: %d", spec.Contract, contractVersion)
-		return nil, &SpecError{"contract", reason}
 	}
 	if err := spec.checkAddresses(); err != nil {
 		return nil, err
 	}
-	for key, value := range values {
-		name, isSetting := strings.CutPrefix(key, "settings.")
-		if !isSetting {
+	return spec, spec.readSettings(values)
+}
+
+// readSettings reads the declared settings. It refuses others.
+func (s *Spec) readSettings(values specValues) error {
+	names := slices.Concat(
+		s.DeclaredStringSettings, s.DeclaredIntegerSettings, s.DeclaredBooleanSettings)
+	for key := range values {
+		name, isSetting := strings.CutPrefix(key, settingPrefix)
+		if isSetting && !slices.Contains(names, name) {
+			return &SpecError{key, fmt.Sprintf("unknown; the settings are %v", names)}
+		}
+	}
+	return cmp.Or(
+		readTyped[string](s, values, s.DeclaredStringSettings),
+		readTyped[int64](s, values, s.DeclaredIntegerSettings),
+		readTyped[bool](s, values, s.DeclaredBooleanSettings))
+}
+
+// readTyped reads the settings of one type, and notes those whose value is not supported.
+func readTyped[T comparable](spec *Spec, values specValues, names []string) error {
+	for _, name := range names {
+		var value T
+		if err := values.read(settingPrefix+name, &value); err != nil {
+			return err
+		}
+		spec.Settings[name] = value
+		if _, isLimited := values[allowedPrefix+name]; !isLimited {
 			continue
 		}
-		if !slices.Contains(settings, name) {
-			return nil, &SpecError{key, fmt.Sprintf("unknown; the settings are %v", settings)}
+		var allowed []T
+		if err := values.read(allowedPrefix+name, &allowed); err != nil {
+			return err
 		}
-		var setting any
-		if err := json.Unmarshal(value, &setting); err != nil {
-			return nil, &SpecError{key, err.Error()}
+		if !slices.Contains(allowed, value) {
+			reason := fmt.Sprintf("%s = %v (supported: %v)", name, value, allowed)
+			spec.unsupported = append(spec.unsupported, reason)
 		}
-		spec.Settings[name] = setting
 	}
-	return spec, nil
+	return nil
+}
+
+// sizes returns the declared bounds of payload.bytes for the encoding of the spec (C-03).
+func (s *Spec) sizes() (least, most int64) {
+	least, most = s.DeclaredPayloadBytesMin, s.DeclaredPayloadBytesMax
+	switch s.PayloadEncoding {
+	case "text":
+		least *= 2
+	case "record":
+		least, most = 0, s.DeclaredRecordBytesMax
+	}
+	if s.PayloadLiteral != "" {
+		least = 0
+	}
+	return least, most
 }
 
 // checkAddresses checks that the addresses of the host and of the peers are IPv4 addresses (C-38).
@@ -98,7 +156,7 @@ func (s Settings) Text(name string) string { return setting[string](s, name) }
 func (s Settings) Flag(name string) bool { return setting[bool](s, name) }
 
 // Integer returns a setting that is a number.
-func (s Settings) Integer(name string) int64 { return int64(setting[float64](s, name)) }
+func (s Settings) Integer(name string) int64 { return setting[int64](s, name) }
 
 func setting[T any](settings Settings, name string) T {
 	value, hasType := settings[name].(T)

@@ -145,36 +145,19 @@ struct Arguments {
   }
 };
 
-wattwire::Type type_of(const std::string& name) {
-  if (name == "string") return wattwire::Type::kString;
-  if (name == "boolean") return wattwire::Type::kBoolean;
-  if (name == "integer") return wattwire::Type::kInteger;
-  throw std::invalid_argument("wattwire_kit: found the type " + name +
-                              "; allowed: string, boolean, integer");
-}
-
-wattwire::Cell cell_of(const mxArray* table) {
-  wattwire::Cell cell;
-  each_field(field(table, "roles"), [&](const std::string& name, const mxArray* role) {
-    cell.roles[name] = [role](wattwire::Kit& opened) {
+// Returns the roles of a structure that maps their names to functions of the cell.
+wattwire::Roles roles_of(const mxArray* table) {
+  wattwire::Roles roles;
+  each_field(table, [&](const std::string& name, const mxArray* role) {
+    roles[name] = [role](wattwire::Kit& opened) {
       kit = &opened;
       call(role, {}, 0);
     };
   });
-  each_field(field(table, "settings"), [&](const std::string& name, const mxArray* type) {
-    cell.settings[name] = type_of(text_of(type));
-  });
-  if (mxGetField(table, 0, "values") != nullptr)
-    each_field(field(table, "values"), [&](const std::string& name, const mxArray* values) {
-      cell.values[name] = texts_of(values);
-    });
-  cell.capabilities = texts_of(field(table, "capabilities"));
-  if (const mxArray* bytes_max = mxGetField(table, 0, "payload_bytes_max"))
-    cell.payload_bytes_max = static_cast<int64_t>(mxGetScalar(bytes_max));
-  return cell;
+  return roles;
 }
 
-// Runs the node and ends the process; the arguments are the command line and the cell.
+// Runs the node and ends the process; the arguments are the command line and the roles.
 mxArray* run(const Arguments& arguments) {
   // The interpreter's handlers of these signals wait until the running function returns.
   std::signal(SIGTERM, SIG_DFL);
@@ -183,7 +166,7 @@ mxArray* run(const Arguments& arguments) {
   words.insert(words.begin(), "node");
   std::vector<char*> argv;
   for (auto& word : words) argv.push_back(word.data());
-  wattwire::run(static_cast<int>(argv.size()), argv.data(), cell_of(arguments[1]));
+  wattwire::run(static_cast<int>(argv.size()), argv.data(), roles_of(arguments[1]));
 }
 
 wattwire::Scalar scalar_of(const mxArray* value) {

@@ -1,7 +1,7 @@
-function wattwire_run (cell, words)
+function wattwire_run (roles, words)
   % Run the node of a cell with a command line, and end the process.
   %
-  % README.md describes the fields of the structure `cell`. `words` is a cell of strings.
+  % `roles` is a structure that maps roles to functions, and `words` is a cell of strings.
   reason = kit_problem ();
   if ~isempty (reason)
     % Without the MEX function, only a file can reach descriptor 3.
@@ -11,7 +11,7 @@ function wattwire_run (cell, words)
     fprintf (2, '%s\n', reason);
     exit (4);
   end
-  wattwire_kit ('run', words, cell);
+  wattwire_kit ('run', words, roles);
 end
 
 function reason = kit_problem ()

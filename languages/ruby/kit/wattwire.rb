@@ -13,7 +13,7 @@ require_relative 'wattwire/constants'
 require_relative 'wattwire/errors'
 require_relative 'wattwire/dialogue'
 require_relative 'wattwire/spec'
-require_relative 'wattwire/capabilities'
+require_relative 'wattwire/declaration'
 require_relative 'wattwire/messages'
 require_relative 'wattwire/samples'
 require_relative 'wattwire/schedule'
@@ -23,13 +23,13 @@ require_relative 'wattwire/kit'
 
 # The process of a node.
 module Wattwire
-  # Runs this node and ends the process. `roles`: role => callable that gets the kit; `settings`:
-  # name => type; `capabilities`, `offers`: those of node.toml; `bytes_max`: encoding => length.
-  def self.run(roles:, settings:, capabilities:, offers: {}, bytes_max: {})
+  # Runs this node and ends the process. `roles`: role => callable that gets the kit.
+  def self.run(roles)
     dialogue = Dialogue.new
+    check_names(roles)
     spec_path, out = read_arguments(ARGV)
-    spec = Spec.read(spec_path, settings)
-    Capabilities.new(roles.keys, capabilities, offers, bytes_max).check(spec)
+    spec = Spec.read(spec_path)
+    Declaration.new(spec, roles.keys).check
     dialogue.listen
     kit = Kit.new(spec, dialogue)
     roles[spec.role].call(kit)
@@ -42,6 +42,16 @@ module Wattwire
     warn error.full_message(highlight: false)
     dialogue.fail(MIDDLEWARE_FAILED, nil, "#{error.class}: #{error.message}")
   end
+
+  # Refuses a key that is no role, such as `settings` of contract version 2.
+  def self.check_names(roles)
+    others = roles.keys.map(&:to_s) - ROLES.keys
+    return if others.empty?
+
+    allowed = "#{ROLES.keys.join(', ')}; the manifests declare the rest"
+    raise Refused.new(BAD_SPEC, 'run()', "found #{others.join(', ')}; allowed: #{allowed}")
+  end
+  private_class_method :check_names
 
   # Returns the paths of the spec and of the output folder (C-01).
   def self.read_arguments(words)

@@ -87,7 +87,7 @@ class Participant {
     ready.library = {"Cyclone DDS", DDS_VERSION, "libddsc"};
     ready.effective["reliability"] = std::string(reliable ? "reliable" : "best_effort");
     ready.effective["history"] = std::string(all ? "keep_all" : "keep_last");
-    ready.effective["depth"] = all ? kit_.integer("settings.depth") : int64_t{depth};
+    if (!all) ready.effective["depth"] = int64_t{depth};
     ready.effective["interface"] = interface_of(kit_);
     ready.effective["domain"] = int64_t{domain_};
     ready.effective["transport"] = std::string("udp/ipv4");

@@ -125,14 +125,15 @@ class Participant:
         overload = "drop_oldest"
         if keeps_all:
             overload = "block" if reliable else "drop_newest"
+        depth = {} if keeps_all else {"depth": history.depth}
         self.kit.ready(
             matched=matched,
             discovery_ns=self.kit.now() - self.created_ns,
             library=("cyclonedds", version("cyclonedds"), "wheel"),
             effective={
+                **depth,
                 "reliability": "reliable" if reliable else "best_effort",
                 "history": "keep_all" if keeps_all else "keep_last",
-                "depth": self.kit.setting("depth") if keeps_all else history.depth,
                 "interface": self._interface,
                 "domain": entity.get_domain_id(),
                 "transport": "udp/ipv4",

@@ -89,9 +89,8 @@ class Participant {
     ready.library = {"Fast DDS", FASTDDS_VERSION_STR, mapped_library()};
     ready.effective["reliability"] = std::string(qos.reliable ? "reliable" : "best_effort");
     ready.effective["history"] = std::string(qos.keep_all ? "keep_all" : "keep_last");
-    ready.effective["depth"] = qos.keep_all ? kit_.integer("settings.depth") : qos.depth;
+    if (!qos.keep_all) ready.effective["depth"] = qos.depth;
     ready.effective["transports"] = requested;
-    ready.effective["receive"] = kit_.string("settings.receive");
     ready.effective["domain"] = int64_t{domain_};
     ready.effective["interface"] = std::string(requested == "shm" ? "" : "lo");
     ready.guarantee = {qos.reliable && qos.keep_all ? "reliable" : "best_effort", "per_sender",

@@ -15,7 +15,7 @@ sealed class Client {
     IntPtr channel, registered;
 
     public static void Run(Kit kit) {
-        Node.Begin(kit);
+        Core.grpc_init();
         var client = new Client(kit);
         Node.Ready(kit, kit.Probe(client.Call), kit.Spec.Settings.Integer("server_workers"));
         kit.Calls(client.Call);

@@ -9,7 +9,7 @@ static class Server {
     const int ReadPayload = 1; // GRPC_SRM_PAYLOAD_READ_INITIAL_BYTE_BUFFER
 
     public static void Run(Kit kit) {
-        Node.Begin(kit);
+        Core.grpc_init();
         IntPtr server = Core.grpc_server_create(IntPtr.Zero, IntPtr.Zero);
         Codec codec = Codec.Of(kit);
         IntPtr method =

@@ -47,13 +47,9 @@ final class Client {
     }
 
     static void ask(Kit kit) throws Exception {
-        Node.checkSettings(kit);
         Client asking = new Client(kit, Cell.endpoint(kit, "HOST:PORT"));
         long discoveryNs = kit.probe(asking::call);
-        Node.ready(
-                kit,
-                new JsonObject().add("server_workers", kit.spec.settings.json("server_workers")),
-                discoveryNs);
+        Node.ready(kit, new JsonObject(), discoveryNs);
         kit.calls(asking::call);
         asking.channel.shutdownNow();
     }

@@ -69,7 +69,6 @@ final class Server extends CallsGrpc.CallsImplBase {
     }
 
     static void answer(Kit kit) throws Exception {
-        Node.checkSettings(kit);
         var builder =
                 NettyServerBuilder.forAddress(new InetSocketAddress(kit.spec.hostAddress, 0))
                         .addService(new Server(kit));

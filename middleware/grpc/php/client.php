@@ -5,7 +5,6 @@
 declare(strict_types=1);
 
 use Wattwire\Kit;
-use Wattwire\Refused;
 
 // The longest wait of the core between two checks of standard input (C-08, C-09).
 const CHECK_NS = 10_000_000;
@@ -96,16 +95,8 @@ final class Client
     }
 }
 
-/** Ends the node with 3 for a value of a setting that node.toml excludes. */
-function checkSettings(Kit $kit): void
-{
-    $kit->spec->settings['server_workers'] > 1
-        && throw new Refused('settings.server_workers: allowed are 0 and 1', 3);
-}
-
 function client(Kit $kit): void
 {
-    checkSettings($kit);
     $core = new Core();
     $client = new Client($kit, $core, $kit->spec->peers_endpoints[0] ?? '');
     $discovery_ns = $kit->probe($client->call(...));
@@ -117,13 +108,12 @@ function ready(Kit $kit, Core $core, ?int $matched, ?int $discovery_ns): void
 {
     $tls = $kit->spec->tls_authority !== '' ? 'on' : 'none';
     $keep = $kit->spec->settings['keep_alive'] === 'off' ? 'off' : 'on';
-    Wattwire\line('READY', [
-        'matched' => $matched, 'startup_ns' => hrtime(true) - Wattwire\BEGIN_NS,
-        'discovery_ns' => $discovery_ns,
-        'library' => ['name' => 'gRPC C core', 'version' => $core->version(),
+    $kit->ready(
+        $matched,
+        $discovery_ns,
+        ['name' => 'gRPC C core', 'version' => $core->version(),
             'build' => 'PHP ' . PHP_VERSION . ', FFI'],
-        'effective' => ['tls' => $tls, 'keep_alive' => $keep, 'server_workers' => 1,
-            'transport' => 'tcp/ipv4'],
-        'guarantee' => ['delivery' => 'reliable', 'ordering' => 'none', 'overload' => 'block'],
-    ]);
+        ['tls' => $tls, 'keep_alive' => $keep, 'server_workers' => 1, 'transport' => 'tcp/ipv4'],
+        ['delivery' => 'reliable', 'ordering' => 'none', 'overload' => 'block'],
+    );
 }

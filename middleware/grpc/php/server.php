@@ -132,7 +132,6 @@ final class Server
 
 function server(Kit $kit): void
 {
-    checkSettings($kit);
     $core = new Core();
     $server = new Server($kit, $core);
     $port = $server->listen();

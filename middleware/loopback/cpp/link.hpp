@@ -104,8 +104,6 @@ class Link {
 
   void ready(int64_t matched) {
     wattwire::Ready ready;
-    for (const auto& [key, value] : kit_.spec().values())
-      if (key.rfind("settings.", 0) == 0) ready.effective[key.substr(9)].json = value.source;
     int granted = 0;
     socklen_t bytes = sizeof granted;
     getsockopt(socket_, SOL_SOCKET, SO_SNDBUF, &granted, &bytes);

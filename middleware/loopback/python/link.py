@@ -76,9 +76,7 @@ class Link:
 
     def ready(self, matched: int | None, discovery_ns: int | None = None) -> None:
         granted = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
-        names = [name for name in self.kit.spec if name.startswith("settings.")]
-        effective = {name.removeprefix("settings."): self.kit.spec[name] for name in names}
-        effective.update(transport="unix datagram", send_buffer_bytes=granted)
+        effective = {"transport": "unix datagram", "send_buffer_bytes": granted}
         planted = self._drops or self._drop_every
         guarantee = ("best_effort", *GUARANTEE[1:]) if planted else GUARANTEE
         library = ("AF_UNIX", platform.release(), platform.python_version())

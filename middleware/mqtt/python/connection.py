@@ -128,7 +128,6 @@ class Connection:
                 "qos": self.qos,
                 "granted": granted,
                 "tcp_nodelay": nodelay,
-                "broker_tcp_nodelay": self.kit.setting("broker_tcp_nodelay"),
                 "broker": self._broker_version,
                 "inflight_messages_max": self.client.max_inflight_messages,
                 "transport": "tcp",

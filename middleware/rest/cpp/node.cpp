@@ -6,7 +6,6 @@
 
 using wattwire::Bytes;
 using wattwire::Kit;
-using wattwire::Type;
 
 namespace {
 
@@ -75,15 +74,5 @@ void call(Kit& kit) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  wattwire::Cell cell;
-  cell.roles = {{"client", call}, {"server", serve}, {"ping", call}, {"pong", serve}};
-  cell.settings = wattwire::http::kSettings;
-  cell.settings["http_version"] = Type::kString;
-  cell.values = {{"http_version", {"\"default\"", "\"1.1\""}}};
-  cell.capabilities = {"encoding.bytes", "encoding.text", "encoding.record", "pacing.kit",
-                       "loop.open",      "loop.closed",   "reply.echo",      "reply.ack",
-                       "reply.literal",  "literal",       "async_client",    "tls"};
-  cell.payload_bytes_max = 16777216;
-  cell.record_bytes_max = 4194304;
-  return wattwire::run(argc, argv, cell);
+  wattwire::run(argc, argv, {{"client", call}, {"server", serve}, {"ping", call}, {"pong", serve}});
 }

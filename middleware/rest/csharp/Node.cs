@@ -1,22 +1,11 @@
 using System;
-using System.Collections.Generic;
 using System.Net;
 using Wattwire;
 
 /// REST node: HttpListener as server, HttpClient as client.
 static class Node {
-    static void Main(string[] args) => Kit.Run(args, new Cell {
-        Roles = new Dictionary<string, Action<Kit>> {
-            { "client", Ask }, { "server", Serve }, { "ping", Ask }, { "pong", Serve },
-        },
-        Settings = new[] {
-            "http_version", "keep_alive", "tcp_nodelay", "tls", "server_workers",
-        },
-        Capabilities = new[] {
-            "encoding.bytes", "encoding.text", "encoding.record", "pacing.kit", "loop.open",
-            "loop.closed", "reply.echo", "reply.ack", "reply.literal", "literal", "async_client",
-            "tls",
-        },
+    static void Main(string[] args) => Kit.Run(args, new Roles {
+        { "client", Ask }, { "server", Serve }, { "ping", Ask }, { "pong", Serve },
     });
 
     static void Ask(Kit kit) {

@@ -9,20 +9,11 @@ import (
 	"wattwire/web"
 )
 
-func main() {
-	web.Run(client, server,
-		[]string{"keep_alive", "tcp_nodelay", "http_version", "tls", "server_workers"},
-		[]string{
-			"encoding.bytes", "encoding.text", "encoding.record", "pacing.kit", "loop.open",
-			"loop.closed", "reply.echo", "reply.ack", "reply.literal", "literal", "async_client",
-			"tls",
-		},
-	)
-}
+func main() { web.Run(client, server) }
 
 // bodies describes the bodies of this run.
 func bodies(kit *wattwire.Kit) (isRecord bool, contentType string) {
-	encoding := web.Encoding(kit.Spec, 16_777_216, 4_194_304)
+	encoding := web.Encoding(kit.Spec)
 	types := map[string]string{"bytes": "application/octet-stream",
 		"text": "text/plain; charset=utf-8", "record": "application/json"}
 	return encoding == "record", types[encoding]

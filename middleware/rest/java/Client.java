@@ -33,7 +33,6 @@ final class Client {
     }
 
     static void ask(Kit kit) throws Exception {
-        Node.checkSettings(kit);
         // HttpClient rejects this header unless the property names it before the class is loaded.
         System.setProperty("jdk.httpclient.allowRestrictedHeaders", "connection");
         URI address = URI.create(Cell.endpoint(kit, "an address"));
@@ -44,8 +43,7 @@ final class Client {
                         .add("tcp_nodelay", true)
                         .add("tls", asking.tls)
                         .add("http_version", "1.1")
-                        .add("client", "java.net.http")
-                        .add("server_workers", kit.spec.settings.json("server_workers"));
+                        .add("client", "java.net.http");
         String release = System.getProperty("java.version");
         Cell.ready(kit, "java.net.http", release, effective, discoveryNs);
         kit.calls(asking::call);

@@ -50,7 +50,6 @@ public final class Server {
     }
 
     static void answer(Kit kit) throws Exception {
-        Node.checkSettings(kit);
         SSLContext tls = Tls.context(kit);
         String scheme = tls == null ? "http" : "https";
         URI address = URI.create(scheme + "://" + kit.spec.hostAddress + ":0/");

@@ -12,7 +12,6 @@ foreach (['client', 'configuration', 'server'] as $name) {
     require "web/$name.php";
 }
 
-const MIB = 1_048_576;
 const TYPES = ['bytes' => 'application/octet-stream', 'record' => 'application/json',
     'text' => 'text/plain; charset=utf-8'];
 
@@ -40,17 +39,9 @@ function server(Kit $kit): void
     );
 }
 
-Wattwire\run(
-    ['client' => client(...), 'ping' => client(...), 'server' => server(...),
-        'pong' => server(...)],
-    [
-        'http_version' => 'string',
-        'keep_alive' => 'string',
-        'tcp_nodelay' => 'string',
-        'tls' => 'bool',
-        'server_workers' => 'int',
-    ],
-    ['encoding.bytes', 'encoding.text', 'encoding.record', 'pacing.kit', 'loop.open',
-        'loop.closed', 'reply.echo', 'reply.ack', 'reply.literal', 'literal'],
-    ['bytes' => [16, 16 * MIB], 'text' => [32, 16 * MIB], 'record' => [96, 4 * MIB]],
-);
+Wattwire\run([
+    'client' => client(...),
+    'ping' => client(...),
+    'server' => server(...),
+    'pong' => server(...),
+]);

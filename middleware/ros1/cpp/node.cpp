@@ -2,20 +2,13 @@
 #include "pingpong.hpp"
 #include "topic.hpp"
 
-using wattwire::Type;
-
 int main(int argc, char** argv) {
-  wattwire::Cell cell;
-  cell.roles = {{"publisher", publish}, {"subscriber", subscribe}, {"ping", ping},
-                {"pong", pong},         {"source", publish},       {"relay", relay},
-                {"sink", subscribe}};
-  cell.settings = {{"wait", Type::kString},
-                   {"transport", Type::kString},
-                   {"tcp_nodelay", Type::kBoolean},
-                   {"queue_size", Type::kInteger}};
-  cell.values = {{"wait", {"\"callback\"", "\"rate\""}}};
-  cell.capabilities = {"encoding.bytes", "encoding.text", "pacing.kit",
-                       "loop.open",      "loop.closed",   "reply.echo",
-                       "reply.ack",      "reply.literal", "literal"};
-  return wattwire::run(argc, argv, cell);
+  wattwire::run(argc, argv,
+                {{"publisher", publish},
+                 {"subscriber", subscribe},
+                 {"ping", ping},
+                 {"pong", pong},
+                 {"source", publish},
+                 {"relay", relay},
+                 {"sink", subscribe}});
 }

@@ -124,9 +124,6 @@ class Session {
                      std::to_string(ROS_VERSION_MAJOR) + "." + std::to_string(ROS_VERSION_MINOR) +
                          "." + std::to_string(ROS_VERSION_PATCH),
                      std::string("std_msgs ") + ros::message_traits::md5sum<Message>()};
-    ready.effective["wait"] = kit_.string("settings.wait");
-    ready.effective["tcp_nodelay"] = kit_.boolean("settings.tcp_nodelay");
-    ready.effective["queue_size"] = int64_t{queue_size()};
     ready.effective["type"] = std::string(ros::message_traits::datatype<Message>());
     const std::string protocol =
         protocol_of_connections({publisher_.getTopic(), subscriber_.getTopic()});

@@ -160,15 +160,12 @@ class Session:
         return f"The master at {self._uri} knows no other node."
 
     def ready(self, discovery_ns: int) -> None:
-        """Print READY. The settings of another middleware that imports this module are included."""
-        keys = [key for key in self.kit.spec if key.startswith("settings.")]
         has_peers = self._publisher or self._subscriber
         self.kit.ready(
             matched=self.matched() if has_peers else None,
             discovery_ns=discovery_ns,
             library=("rospy", version("rospy"), f"std_msgs {self.type._md5sum}"),
             effective={
-                **{key.removeprefix("settings."): self.kit.spec[key] for key in keys},
                 "tcp_nodelay": self._nodelay(),
                 "latch": self.latched,
                 "type": self.type._type,

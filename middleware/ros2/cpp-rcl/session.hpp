@@ -155,13 +155,10 @@ class Session {
     effective["rmw"] = rmw_get_implementation_identifier();
     effective["libraries"] = loaded_libraries();
     effective["transports"] = transports_;
-    effective["rmw_profile"] = kit_.string("settings.rmw_profile");
     effective["rmw_profile_sha256"] = profile_sha256_;
     effective["domain"] = domain_of(kit_);
     effective["discovery"] = reach;
-    effective["late_feedback"] = kit_.string("settings.late_feedback");
     effective["executor"] = "rcl_wait";
-    effective["array"] = kit_.string("settings.array");
     effective["reliability"] = reliable ? "reliable" : "best_effort";
     effective["history"] = keep_all ? "keep_all" : "keep_last";
     effective["depth"] = static_cast<int64_t>(granted->depth);

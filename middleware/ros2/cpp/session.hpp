@@ -126,13 +126,9 @@ class Session {
     effective["rmw"] = rmw_get_implementation_identifier();
     effective["libraries"] = loaded_libraries();
     effective["transports"] = transports_;
-    effective["rmw_profile"] = kit_.string("settings.rmw_profile");
     effective["rmw_profile_sha256"] = profile_sha256_;
     effective["domain"] = domain_of(kit_);
     effective["discovery"] = discovery_range(kit_);
-    effective["late_feedback"] = kit_.string("settings.late_feedback");
-    effective["array"] = kit_.string("settings.array");
-    effective["executor"] = kit_.string("settings.executor");
     effective["executor_class"] = chosen_.name;
     effective["executor_threads"] = chosen_.threads;
     effective["reliability"] = reliable ? "reliable" : "best_effort";

@@ -8,11 +8,11 @@ neither reads, checks nor records it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from interfaces import message_type
-from session import SETTINGS, Session, package_version, with_session
+from session import Session, package_version, with_session
 from topic import publisher_count
 from wattwire_kit import Kit, run
 
@@ -61,27 +61,18 @@ def forward(kit: Kit, session: Session, outer_library: Callable[[Kit, bool], Out
         matched=both_matched(),
         discovery_ns=kit.now() - session.created_ns,
         library=("rclpy", package_version("rclpy"), f"rcl {package_version('rcl')}"),
-        effective={"discovery": kit.setting("discovery"), "transports": session.transports},
+        effective={"transports": session.transports},
         guarantee=("best_effort", "per_sender", "drop_oldest"),
     )
     session.spin_until_end()
     outer.close()
 
 
-def main(
-    outer_library: Callable[[Kit, bool], OuterLibrary], outer_settings: Mapping[str, type]
-) -> None:
-    """Run the loop. `outer_library(kit, is_entry)` opens the connection to the other end.
-
-    `outer_settings` are those of the bridge; the loop uses none of them.
-    """
+def main(outer_library: Callable[[Kit, bool], OuterLibrary]) -> None:
+    """Run the loop. `outer_library(kit, is_entry)` opens the connection to the other end."""
 
     @with_session
     def relay(kit: Kit, session: Session) -> None:
         forward(kit, session, outer_library)
 
-    run(
-        roles={"relay": relay},
-        settings={**SETTINGS, "bridge_end": str, **outer_settings},
-        capabilities=("encoding.bytes", "loop.open"),
-    )
+    run(relay=relay)

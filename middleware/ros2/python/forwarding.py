@@ -5,11 +5,11 @@ The program of a bridge calls `main` with its end of the middleware between the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from serialized import RosEnd
-from session import SETTINGS, Session, package_version, with_session
+from session import Session, package_version, with_session
 from topic import drain
 from wattwire_kit import Kit, SendFailed, run
 
@@ -56,11 +56,9 @@ def _ready(kit: Kit, session: Session, ros: RosEnd, outer: Any, matched: int) ->
         discovery_ns=kit.now() - session.created_ns,
         library=("rclpy", package_version("rclpy"), f"rcl {package_version('rcl')}"),
         effective={
-            "bridge_end": kit.setting("bridge_end"),
             "payload_offset_bytes": len(ros.layout.head),
             "rmw": session.rmw,
             "transports": session.transports,
-            "discovery": kit.setting("discovery"),
             **outer.effective(),
             **granted,
         },
@@ -68,24 +66,11 @@ def _ready(kit: Kit, session: Session, ros: RosEnd, outer: Any, matched: int) ->
     )
 
 
-def main(outer_end: Callable[[Kit, bool, bool], Any], outer_settings: Mapping[str, type]) -> None:
-    """Run the bridge process. `outer_end(kit, is_entry, is_reliable)` returns its other end.
-
-    `outer_settings` contains the names and types of the settings of its other end.
-    """
+def main(outer_end: Callable[[Kit, bool, bool], Any]) -> None:
+    """Run the bridge process. `outer_end(kit, is_entry, is_reliable)` returns its other end."""
 
     @with_session
     def relay(kit: Kit, session: Session) -> None:
         forward(kit, session, outer_end)
 
-    run(
-        roles={"relay": relay},
-        settings={**SETTINGS, "bridge_end": str, **outer_settings},
-        capabilities=(
-            "encoding.bytes",
-            "encoding.text",
-            "encoding.pointcloud",
-            "loop.open",
-            "literal",
-        ),
-    )
+    run(relay=relay)

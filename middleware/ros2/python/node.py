@@ -1,37 +1,18 @@
 """The ROS 2 cell in Python, on rclpy as its tutorials show it."""
 
-from session import SETTINGS
 from wattwire_kit import run
 
 if __name__ == "__main__":
     run(
-        roles={
-            "publisher": "topic:publish",
-            "subscriber": "topic:subscribe",
-            "server": "service:serve",
-            "client": "service:call",
-            "pong": "service:serve",
-            "ping": "service:call",
-            "action_server": "action_server:serve",
-            "action_client": "action_client:perform",
-            "source": "topic:publish",
-            "relay": "pipeline:relay",
-            "sink": "topic:subscribe",
-        },
-        settings=SETTINGS,
-        capabilities=(
-            "encoding.bytes",
-            "encoding.text",
-            "encoding.pointcloud",
-            "pacing.kit",
-            "pacing.native",
-            "loop.open",
-            "loop.closed",
-            "reply.echo",
-            "reply.ack",
-            "reply.literal",
-            "literal",
-            "async_client",
-        ),
-        allowed={"executor": ("single",)},
+        publisher="topic:publish",
+        subscriber="topic:subscribe",
+        server="service:serve",
+        client="service:call",
+        pong="service:serve",
+        ping="service:call",
+        action_server="action_server:serve",
+        action_client="action_client:perform",
+        source="topic:publish",
+        relay="pipeline:relay",
+        sink="topic:subscribe",
     )

@@ -20,22 +20,6 @@ from process import (
 )
 from wattwire_kit import Kit, MiddlewareFailed
 
-SETTINGS: dict[str, type] = {
-    "reliability": str,
-    "history": str,
-    "depth": int,
-    "durability": str,
-    "rmw": str,
-    "rmw_profile": str,
-    "transports": str,
-    "domain": int,
-    "discovery": str,
-    "late_feedback": str,
-    "executor": str,
-    "array": str,
-}
-"""Settings of the middleware with their types, for nodes and bridge processes."""
-
 
 class Session:
     """A ROS node. `close` releases all its resources."""
@@ -154,14 +138,10 @@ class Session:
             "rmw": self.rmw,
             "libraries": loaded_libraries(),
             "transports": self.transports,
-            "rmw_profile": kit.setting("rmw_profile"),
             "rmw_profile_sha256": self.profile_sha256,
             "domain": domain_of(kit),
             "discovery": reach,
-            "late_feedback": kit.setting("late_feedback"),
-            "executor": "single",
             "executor_class": "SingleThreadedExecutor",
-            "array": kit.setting("array"),
             **granted,
         }
         overload = "block" if granted["history"] == "keep_all" else "drop_oldest"

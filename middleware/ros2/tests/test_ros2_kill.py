@@ -26,15 +26,14 @@ FIRST_PORT_OF_A_DOMAIN = 7400
 
 
 def spec(role: str, run: str, domain: int, **changed: Any) -> dict[str, Any]:
-    catalog = Catalog([ROOT])
-    declared = catalog.middleware["ros2"].document["settings"]
+    cell = Catalog([ROOT]).cell(changed.get("cell", "ros2/cpp-rcl"))
     vectors = json.loads((ROOT / "contract" / "vectors" / "spec.json").read_text())["valid"]
     shape = next(v["spec"] for v in vectors if v["name"] == f"topic {role}")
-    settings = {f"settings.{name}": table["default"] for name, table in declared.items()}
+    settings = {f"settings.{name}": value for name, value in cell.first_settings.items()}
     ends = {"publisher": (2, 1), "subscriber": (1, 2)}[role]
     return {
-        **{key: value for key, value in shape.items() if not key.startswith("settings.")},
-        **settings, "settings.domain": domain, "run": run, "cell": "ros2/cpp-rcl",
+        **shape, **cell.declared, **settings, "settings.domain": domain, "run": run,
+        "cell": cell.name,
         "node": ends[0], "peers.nodes": [ends[1]], "ready_timeout_ms": 60_000, **changed,
     }  # fmt: skip
 

@@ -34,11 +34,5 @@ def data_in_json(kit: Kit, payload: Any) -> str:
 
 
 def effective(kit: Kit, endpoint: str) -> dict[str, Any]:
-    """Return READY's `effective`: the settings of the spec, and the bridge's endpoint."""
-    keys = [key for key in kit.spec if key.startswith("settings.")]
-    return {
-        **{key.removeprefix("settings."): kit.spec[key] for key in keys},
-        "type": message_type(kit),
-        "protocol": "rosbridge 2",
-        "bridge": endpoint,
-    }
+    """Return READY's `effective` except the settings of the spec."""
+    return {"type": message_type(kit), "protocol": "rosbridge 2", "bridge": endpoint}

@@ -108,7 +108,6 @@ class Session {
       discoveryNs,
       library: { name: 'roslib', version: version('roslib'), build: `WebSocket of ${socket}` },
       effective: {
-        ...this.kit.spec.settings,
         type: this.messageType,
         protocol: 'rosbridge 2',
         bridge: this.endpoint,

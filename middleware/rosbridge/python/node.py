@@ -1,6 +1,11 @@
 """A client of the bridge in Python, on websockets and the JSON of the standard library."""
 
-from declaration import main
+from wattwire_kit import run
 
 if __name__ == "__main__":
-    main()
+    run(
+        publisher="topic:publish",
+        subscriber="topic:subscribe",
+        ping="pingpong:ping",
+        pong="pingpong:pong",
+    )

@@ -1,6 +1,11 @@
 """A client of the bridge in Python, on roslibpy."""
 
-from declaration import main
+from wattwire_kit import run
 
 if __name__ == "__main__":
-    main(allowed={"server": ("websocket",), "encoding": ("json",)})
+    run(
+        publisher="topic:publish",
+        subscriber="topic:subscribe",
+        ping="pingpong:ping",
+        pong="pingpong:pong",
+    )

@@ -1,5 +1,4 @@
 using System;
-using System.Collections.Generic;
 using System.Text;
 using Newtonsoft.Json;
 using Newtonsoft.Json.Linq;
@@ -11,18 +10,9 @@ static class Node {
     static readonly JsonSerializerSettings plain =
         new JsonSerializerSettings { DateParseHandling = DateParseHandling.None };
 
-    static void Main(string[] args) => Kit.Run(args, new Cell {
-        Roles = new Dictionary<string, Action<Kit>> {
-            { "client", Client.Run }, { "server", Server.Run },
-            { "ping", Client.Run }, { "pong", Server.Run },
-        },
-        Settings = new[] {
-            "keep_alive", "tcp_nodelay", "tls", "server_workers",
-        },
-        Capabilities = new[] {
-            "encoding.text", "encoding.record", "pacing.kit", "loop.open", "loop.closed",
-            "reply.echo", "reply.ack", "reply.literal", "literal", "async_client", "tls",
-        },
+    static void Main(string[] args) => Kit.Run(args, new Roles {
+        { "client", Client.Run }, { "server", Server.Run },
+        { "ping", Client.Run }, { "pong", Server.Run },
     });
 
     /// Returns the procedure for messages of this run; literals are text.

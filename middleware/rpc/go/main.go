@@ -8,21 +8,12 @@ import (
 	"wattwire/web"
 )
 
-func main() {
-	web.Run(client, server,
-		[]string{"keep_alive", "tcp_nodelay", "tls", "server_workers"},
-		[]string{
-			"encoding.bytes", "encoding.text", "encoding.record", "pacing.kit", "loop.open",
-			"loop.closed", "reply.echo", "reply.ack", "reply.literal", "literal", "async_client",
-			"tls",
-		},
-	)
-}
+func main() { web.Run(client, server) }
 
 // procedure returns the name of the procedure for this run's payloads.
 func procedure(kit *wattwire.Kit) string {
 	return map[string]string{"bytes": "Calls.Bytes", "text": "Calls.Text",
-		"record": "Calls.Record"}[web.Encoding(kit.Spec, 16_777_216, 4_194_304)]
+		"record": "Calls.Record"}[web.Encoding(kit.Spec)]
 }
 
 func ready(kit *wattwire.Kit, discoveryNs *int64, tls string) {

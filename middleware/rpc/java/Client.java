@@ -48,10 +48,7 @@ final class Client {
         Client asking = new Client(kit, Cell.endpoint(kit, "an address"));
         long discoveryNs = kit.probe(asking::call);
         JsonObject effective =
-                new JsonObject()
-                        .add("client", "HttpURLConnection")
-                        .add("tcp_nodelay", true)
-                        .add("server_workers", kit.spec.settings.json("server_workers"));
+                new JsonObject().add("client", "HttpURLConnection").add("tcp_nodelay", true);
         Node.ready(kit, tls, effective, discoveryNs);
         kit.calls(asking::call);
     }

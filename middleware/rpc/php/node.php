@@ -12,7 +12,6 @@ foreach (['client', 'configuration', 'server'] as $name) {
     require "web/$name.php";
 }
 
-const MIB = 1_048_576;
 const JSON_FLAGS = JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_UNICODE;
 
 function client(Kit $kit): void
@@ -42,16 +41,9 @@ function server(Kit $kit): void
     Web\serve($kit, __DIR__ . '/public', '/rpc', $library);
 }
 
-Wattwire\run(
-    ['client' => client(...), 'ping' => client(...), 'server' => server(...),
-        'pong' => server(...)],
-    [
-        'keep_alive' => 'string',
-        'tcp_nodelay' => 'string',
-        'tls' => 'bool',
-        'server_workers' => 'int',
-    ],
-    ['encoding.text', 'encoding.record', 'pacing.kit', 'loop.open', 'loop.closed', 'reply.echo',
-        'reply.ack', 'reply.literal', 'literal'],
-    ['text' => [32, 16 * MIB], 'record' => [96, 4 * MIB]],
-);
+Wattwire\run([
+    'client' => client(...),
+    'ping' => client(...),
+    'server' => server(...),
+    'pong' => server(...),
+]);

@@ -13,14 +13,4 @@ end
 
 client = role('client')
 server = role('server')
-Wattwire.run(
-  roles: { 'client' => client, 'server' => server, 'ping' => client, 'pong' => server },
-  settings: {
-    'keep_alive' => String, 'tcp_nodelay' => String, 'tls' => Wattwire::BOOLEAN,
-    'server_workers' => Integer
-  },
-  capabilities: %w[encoding.text encoding.record pacing.kit loop.open loop.closed
-                   reply.echo reply.ack reply.literal literal async_client tls],
-  offers: { 'tcp_nodelay' => %w[default on] },
-  bytes_max: { 'text' => 16_777_216, 'record' => 4_194_304 }
-)
+Wattwire.run('client' => client, 'server' => server, 'ping' => client, 'pong' => server)

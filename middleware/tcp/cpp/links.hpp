@@ -135,9 +135,6 @@ inline int option(int socket, int level, int name) {
 inline void ready(Kit& kit, int socket, int64_t matched, int64_t discovery_ns) {
   wattwire::Ready ready;
   ready.effective["tcp_nodelay"] = option(socket, IPPROTO_TCP, TCP_NODELAY) != 0;
-  ready.effective["tcp_quickack"] = kit.string("settings.tcp_quickack");
-  ready.effective["connections"] = kit.integer("settings.connections");
-  ready.effective["writes"] = kit.integer("settings.writes");
   ready.effective["receive_buffer_bytes"] = option(socket, SOL_SOCKET, SO_RCVBUF);
   ready.effective["send_buffer_bytes"] = option(socket, SOL_SOCKET, SO_SNDBUF);
   ready.effective["bind_address"] = listen_address(kit);

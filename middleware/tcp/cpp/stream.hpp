@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "wattwire/kit.hpp"
+#include "wattwire/receive_timeout.hpp"
 
 using wattwire::Bytes;
 using wattwire::Kit;
@@ -131,7 +132,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   }
 
   // Reads the available data once. Closes the stream at its end or after an error. Waits for data
-  // as long as `limit_wait` allows if `flags` lacks MSG_DONTWAIT.
+  // for the receive timeout if `flags` lacks MSG_DONTWAIT.
   void read(int flags = MSG_DONTWAIT) {
     if (begin_ == end_) begin_ = end_ = 0;
     if (end_ == buffer_.size()) make_room(end_ - begin_ + kReadBytes);
@@ -151,7 +152,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
     for (int64_t left = timeout_ns; left > 0; left = deadline - now_ns()) {
       if (auto frame = take()) return frame;
       if (!open()) break;
-      limit_wait(left);
+      receive_timeout_.set(socket_, left);
       read(0);
     }
     return take();
@@ -206,15 +207,6 @@ class Stream : public std::enable_shared_from_this<Stream> {
     if (bytes_needed > buffer_.size()) buffer_.resize(bytes_needed + kReadBytes);
   }
 
-  // Makes a system call only if the limit changes.
-  void limit_wait(int64_t timeout_ns) {
-    const int64_t limit_ms = timeout_ns / 1000000 + 1;
-    if (limit_ms == limit_ms_) return;
-    timeval limit = {limit_ms / 1000, limit_ms % 1000 * 1000};
-    setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    limit_ms_ = limit_ms;
-  }
-
   void acknowledge() {
     // Linux may leave this mode at any time (tcp(7)), so the node sets it after every read.
     int on = quickack_ == "on" ? 1 : 0;
@@ -227,7 +219,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   const std::string quickack_;
   const uint8_t last_kind_;
   const int64_t timeout_ns_;
-  int64_t limit_ms_ = 0;
+  wattwire::ReceiveTimeout receive_timeout_;
   std::vector<uint8_t> buffer_;
   size_t begin_ = 0, end_ = 0;
 };

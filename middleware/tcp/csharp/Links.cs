@@ -13,7 +13,6 @@ sealed class Listener {
     int accepted;
 
     public Listener(Kit kit, Action<Stream, Frame> handle) {
-        CheckSettings(kit);
         string host = Address(kit);
         Socket = Stream.Prepared(kit);
         try {
@@ -29,15 +28,6 @@ sealed class Listener {
                 Kit.Start(() => Serve(stream, handle));
             }
         });
-    }
-
-    /// Ends the node with 3 if the spec has a level that this cell lacks.
-    static void CheckSettings(Kit kit) {
-        if (kit.Spec.Settings.Text("tcp_quickack") == "off")
-            throw new NodeError(ExitCode.Unsupported,
-                "settings.tcp_quickack: allowed: default, on");
-        if (kit.Spec.Settings.Integer("connections") != 1)
-            throw new NodeError(ExitCode.Unsupported, "settings.connections: allowed: 1");
     }
 
     /// The address on which this node listens: the setting, or the host's if it is empty.
@@ -63,7 +53,6 @@ sealed class Listener {
 
     /// Returns a stream to each of peers.endpoints, in their order.
     public static List<Stream> ConnectAll(Kit kit) {
-        CheckSettings(kit);
         var endpoints = kit.Spec.PeersEndpoints.ToList();
         if (endpoints.Count < Math.Max(1, kit.Spec.PeersCount))
             throw new NodeError(ExitCode.BadSpec,

@@ -1,5 +1,4 @@
 using System;
-using System.Collections.Generic;
 using System.Net.Sockets;
 using System.Runtime.InteropServices;
 using Wattwire;
@@ -8,20 +7,10 @@ using Wattwire;
 static class Node {
     const int SegmentBytes = 2; // TCP_MAXSEG
 
-    static void Main(string[] args) => Kit.Run(args, new Cell {
-        Roles = new Dictionary<string, Action<Kit>> {
-            { "publisher", Topic.Publish }, { "subscriber", Topic.Subscribe },
-            { "client", Service.Client }, { "server", Service.Server },
-            { "ping", Service.Client }, { "pong", Service.Server },
-        },
-        Settings = new[] {
-            "tcp_nodelay", "tcp_quickack", "connections", "writes", "bind_address",
-            "receive_buffer_bytes", "send_buffer_bytes",
-        },
-        Capabilities = new[] {
-            "encoding.bytes", "encoding.text", "pacing.kit", "loop.open", "loop.closed",
-            "reply.echo", "reply.ack", "reply.literal", "literal", "async_client",
-        },
+    static void Main(string[] args) => Kit.Run(args, new Roles {
+        { "publisher", Topic.Publish }, { "subscriber", Topic.Subscribe },
+        { "client", Service.Client }, { "server", Service.Server },
+        { "ping", Service.Client }, { "pong", Service.Server },
     });
 
     /// Prints READY; `asked` is the socket whose options are reported.
@@ -30,9 +19,6 @@ static class Node {
             new { name = "System.Net.Sockets", version = Environment.Version.ToString(),
                 build = RuntimeInformation.FrameworkDescription },
             new { tcp_nodelay = asked.NoDelay,
-                tcp_quickack = kit.Spec.Settings.Text("tcp_quickack"),
-                connections = kit.Spec.Settings.Integer("connections"),
-                writes = kit.Spec.Settings.Integer("writes"),
                 receive_buffer_bytes =
                     Stream.Option(asked, Stream.SocketLevel, Stream.ReceiveBuffer),
                 send_buffer_bytes = Stream.Option(asked, Stream.SocketLevel, Stream.SendBuffer),

@@ -16,12 +16,6 @@ import (
 // prepare configures a socket before it connects or listens, because buffer sizes apply to the
 // handshake.
 func prepare(settings wattwire.Settings) func(string, string, syscall.RawConn) error {
-	if count := settings.Integer("connections"); count != 1 {
-		wattwire.Fail(wattwire.Unsupported, "settings.connections", "found %d; allowed: 1", count)
-	}
-	if settings.Text("tcp_quickack") == "off" {
-		wattwire.Fail(wattwire.Unsupported, "settings.tcp_quickack", "allowed: default, on")
-	}
 	return func(_, _ string, raw syscall.RawConn) error {
 		var failed error
 		err := raw.Control(func(fd uintptr) {
@@ -116,9 +110,6 @@ func ready(kit *wattwire.Kit, raw syscall.RawConn, matched, discoveryNs int64) {
 	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
 	wattwire.Check(err)
 	effective := map[string]any{"transport": "tcp/ipv4", "bind_address": listenAddress(kit)}
-	for _, name := range []string{"tcp_quickack", "connections", "writes"} {
-		effective[name] = kit.Spec.Settings[name]
-	}
 	wattwire.Check(raw.Control(func(fd uintptr) {
 		ask := func(level, option int) int {
 			value, err := syscall.GetsockoptInt(int(fd), level, option)
@@ -130,7 +121,7 @@ func ready(kit *wattwire.Kit, raw syscall.RawConn, matched, discoveryNs int64) {
 		effective["send_buffer_bytes"] = ask(syscall.SOL_SOCKET, syscall.SO_SNDBUF)
 		effective["segment_bytes"] = ask(syscall.IPPROTO_TCP, syscall.TCP_MAXSEG)
 	}))
-	wattwire.Ready{
+	kit.Ready(wattwire.Ready{
 		Matched:     &matched,
 		DiscoveryNs: &discoveryNs,
 		Library: wattwire.Library{
@@ -141,5 +132,5 @@ func ready(kit *wattwire.Kit, raw syscall.RawConn, matched, discoveryNs int64) {
 		Effective: effective,
 		Guarantee: wattwire.Guarantee{Delivery: "reliable", Ordering: "per_sender",
 			Overload: "block"},
-	}.Print()
+	})
 }

@@ -4,17 +4,5 @@ package main
 import "wattwire"
 
 func main() {
-	wattwire.Run(wattwire.Cell{
-		Roles: map[string]func(*wattwire.Kit){
-			"client": call, "server": serve, "ping": call, "pong": serve,
-		},
-		Settings: []string{
-			"tcp_nodelay", "tcp_quickack", "connections", "writes", "receive_buffer_bytes",
-			"send_buffer_bytes", "bind_address",
-		},
-		Capabilities: []string{
-			"encoding.bytes", "encoding.text", "pacing.kit", "loop.open", "loop.closed",
-			"reply.echo", "reply.ack", "reply.literal", "literal", "async_client",
-		},
-	})
+	wattwire.Run(wattwire.Roles{"client": call, "server": serve, "ping": call, "pong": serve})
 }

@@ -27,17 +27,8 @@ final class Links {
 
     private Links() {}
 
-    /** Ends the node with 3 if the spec has a level that this cell lacks. */
-    private static void checkSettings(Kit kit) {
-        if (kit.spec.settings.text("tcp_quickack").equals("off"))
-            throw NodeException.unsupported("settings.tcp_quickack: allowed: default, on");
-        if (kit.spec.settings.integer("connections") != 1)
-            throw NodeException.unsupported("settings.connections: allowed: 1");
-    }
-
     /** Returns a stream to each of peers.endpoints, in their order. */
     static List<Stream> connectAll(Kit kit) throws IOException {
-        checkSettings(kit);
         List<Stream> streams = new ArrayList<>();
         for (var endpoint : kit.spec.peersEndpoints) streams.add(connect(kit, endpoint));
         if (streams.isEmpty() || streams.size() < kit.spec.peersCount)
@@ -94,7 +85,6 @@ final class Links {
     static void accept(Kit kit, Handler handler) throws Exception {
         String host = listenAddress(kit);
         ServerSocketChannel listening = ServerSocketChannel.open();
-        checkSettings(kit);
         size(kit, listening, true, false);
         try {
             listening.bind(new InetSocketAddress(host, 0), BACKLOG);
@@ -162,8 +152,6 @@ final class Links {
                 new JsonObject()
                         .add("transport", "tcp/ipv4")
                         .add("bind_address", listenAddress(kit));
-        for (String name : new String[] {"tcp_quickack", "connections", "writes"})
-            effective.add(name, kit.spec.settings.json(name));
         for (var option : asked.supportedOptions()) {
             String value = String.valueOf(asked.getOption(option));
             if (option.name().equals("SO_RCVBUF"))

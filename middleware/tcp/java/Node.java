@@ -1,7 +1,6 @@
 import wattwire.Kit;
 
 import java.util.Map;
-import java.util.Set;
 
 /** TCP node: length-prefixed frames, one connection for each pair of nodes. */
 public final class Node {
@@ -22,25 +21,6 @@ public final class Node {
                         "ping",
                         Service::client,
                         "pong",
-                        Service::server),
-                Set.of(
-                        "tcp_nodelay",
-                        "tcp_quickack",
-                        "connections",
-                        "writes",
-                        "receive_buffer_bytes",
-                        "send_buffer_bytes",
-                        "bind_address"),
-                Set.of(
-                        "encoding.bytes",
-                        "encoding.text",
-                        "pacing.kit",
-                        "loop.open",
-                        "loop.closed",
-                        "reply.echo",
-                        "reply.ack",
-                        "reply.literal",
-                        "literal",
-                        "async_client"));
+                        Service::server));
     }
 }

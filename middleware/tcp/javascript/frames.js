@@ -123,18 +123,14 @@ function listenAddress(spec) {
   return spec.settings.bind_address || spec.hostAddress;
 }
 
-/** Prints READY. Node.js cannot query socket options, so `effective` has the requested values. */
+/** Prints READY. Node.js cannot query socket options, so these have the requested values. */
 function ready(kit, matched, discoveryNs) {
   const { node: version, uv } = process.versions;
   kit.ready({
     matched,
     discoveryNs,
     library: { name: 'node:net', version, build: `libuv ${uv}` },
-    effective: {
-      ...kit.spec.settings,
-      bind_address: listenAddress(kit.spec),
-      transport: 'tcp/ipv4',
-    },
+    effective: { bind_address: listenAddress(kit.spec), transport: 'tcp/ipv4' },
     guarantee: { delivery: 'reliable', ordering: 'per_sender', overload: 'block' },
   });
 }

@@ -81,7 +81,6 @@ function answer(Kit $kit, Stream $stream): void
 /** Prints READY with the options in force of a socket. */
 function announce(Kit $kit, Socket $socket, ?int $matched, ?int $discovery_ns): void
 {
-    $names = ['tcp_quickack', 'connections', 'writes'];
     $effective = [
         'tcp_nodelay' => socket_get_option($socket, SOL_TCP, TCP_NODELAY) !== 0,
         'receive_buffer_bytes' => socket_get_option($socket, SOL_SOCKET, SO_RCVBUF),
@@ -90,14 +89,7 @@ function announce(Kit $kit, Socket $socket, ?int $matched, ?int $discovery_ns): 
         'bind_address' => listenAddress($kit),
         'transport' => 'tcp/ipv4',
     ];
-    foreach ($names as $name) {
-        $effective[$name] = $kit->spec->settings[$name];
-    }
     $library = ['name' => 'sockets', 'version' => php_uname('r'), 'build' => 'PHP ' . PHP_VERSION];
     $guarantee = ['delivery' => 'reliable', 'ordering' => 'per_sender', 'overload' => 'block'];
-    Wattwire\line('READY', [
-        'matched' => $matched, 'startup_ns' => hrtime(true) - Wattwire\BEGIN_NS,
-        'discovery_ns' => $discovery_ns, 'library' => $library, 'effective' => $effective,
-        'guarantee' => $guarantee,
-    ]);
+    $kit->ready($matched, $discovery_ns, $library, $effective, $guarantee);
 }

@@ -15,12 +15,6 @@ const TCP_MAXSEG = 2, TCP_QUICKACK = 12; // of <linux/tcp.h>; PHP 8.2 does not n
 /** Returns an unconnected socket: buffer sizes must be set before the handshake. */
 function prepare(Kit $kit): Socket
 {
-    if ($kit->spec->settings['connections'] !== 1) {
-        throw new Refused('settings.connections: allowed: 1', 3);
-    }
-    if ($kit->spec->settings['tcp_quickack'] === 'off') {
-        throw new Refused('settings.tcp_quickack: allowed: default, on', 3);
-    }
     $socket = socket_create(AF_INET, SOCK_STREAM, SOL_TCP);
     $buffers = ['receive_buffer_bytes' => SO_RCVBUF, 'send_buffer_bytes' => SO_SNDBUF];
     foreach ($buffers as $name => $option) {

@@ -100,9 +100,6 @@ def ready(kit: Kit, asked: socket.socket, matched: int, discovery_ns: int | None
     tcp, own = socket.IPPROTO_TCP, socket.SOL_SOCKET
     effective = {
         "tcp_nodelay": bool(asked.getsockopt(tcp, socket.TCP_NODELAY)),
-        "tcp_quickack": kit.setting("tcp_quickack"),
-        "connections": kit.setting("connections"),
-        "writes": kit.setting("writes"),
         "receive_buffer_bytes": asked.getsockopt(own, socket.SO_RCVBUF),
         "send_buffer_bytes": asked.getsockopt(own, socket.SO_SNDBUF),
         "bind_address": listen_address(kit),

@@ -49,14 +49,13 @@ module Links
 
   # Prints READY with the options in force of `socket`.
   def self.ready(kit, socket, matched, discovery_ns)
-    effective = %w[tcp_quickack connections writes].to_h { |name| [name, kit.setting(name)] }
-    effective.update(
+    effective = {
       bind_address: listen_address(kit),
       tcp_nodelay: socket.getsockopt(:TCP, :NODELAY).bool,
       receive_buffer_bytes: socket.getsockopt(:SOCKET, :RCVBUF).int,
       send_buffer_bytes: socket.getsockopt(:SOCKET, :SNDBUF).int,
       segment_bytes: socket.getsockopt(:TCP, :MAXSEG).int, transport: 'tcp/ipv4'
-    )
+    }
     kit.ready(
       matched: matched, discovery_ns: discovery_ns, effective: effective,
       library: { name: 'socket', version: RUBY_VERSION, build: RUBY_DESCRIPTION },

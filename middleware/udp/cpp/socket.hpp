@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "wattwire/kit.hpp"
+#include "wattwire/receive_timeout.hpp"
 
 using wattwire::Bytes;
 using wattwire::Kit;
@@ -72,8 +73,6 @@ class Socket {
     ready.effective["receive_buffer_bytes"] = effective_option(SO_RCVBUF);
     ready.effective["send_buffer_bytes"] = effective_option(SO_SNDBUF);
     ready.effective["bind_address"] = listen_address();
-    ready.effective["bind_port"] = kit_.integer("settings.bind_port");
-    ready.effective["endpoint_override"] = kit_.string("settings.endpoint_override");
     ready.effective["transport"] = "udp/ipv4";
     utsname system = {};
     uname(&system);
@@ -98,7 +97,7 @@ class Socket {
 
   // Waits for a datagram with a single system call. May exceed the timeout by up to 1 ms.
   std::optional<Datagram> receive(int64_t timeout_ns) {
-    limit_wait(timeout_ns);
+    receive_timeout_.set(socket_, timeout_ns);
     Datagram datagram = {};
     socklen_t bytes = sizeof datagram.sender;
     ssize_t count = recvfrom(socket_, buffer_.data(), buffer_.size(), 0,
@@ -117,21 +116,13 @@ class Socket {
 
   void open() {
     socket_ = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    limit_ms_ = 0;
+    receive_timeout_ = {};
     if (socket_ < 0) throw wattwire::MiddlewareFailed(std::string("socket: ") + strerror(errno));
     for (auto [key, option] : {std::pair("settings.receive_buffer_bytes", SO_RCVBUF),
                                std::pair("settings.send_buffer_bytes", SO_SNDBUF)}) {
       int bytes = static_cast<int>(kit_.integer(key, 0, (1 << 30) - 1));
       if (bytes != 0) setsockopt(socket_, SOL_SOCKET, option, &bytes, sizeof bytes);
     }
-  }
-  // Makes a system call only if the limit changes.
-  void limit_wait(int64_t timeout_ns) {
-    const int64_t limit_ms = timeout_ns / 1000000 + 1;
-    if (limit_ms == limit_ms_) return;
-    timeval limit = {limit_ms / 1000, limit_ms % 1000 * 1000};
-    setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    limit_ms_ = limit_ms;
   }
   int effective_option(int option) const {
     int value = 0;
@@ -142,7 +133,7 @@ class Socket {
 
   Kit& kit_;
   int socket_ = -1;
-  int64_t limit_ms_ = 0;
+  wattwire::ReceiveTimeout receive_timeout_;
   std::vector<uint8_t> buffer_;
 };
 

@@ -81,8 +81,6 @@ def ready(kit: Kit, opened: socket.socket, discovery_ns: int | None = None) -> N
         "receive_buffer_bytes": opened.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF),
         "send_buffer_bytes": opened.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF),
         "bind_address": listen_address(kit),
-        "bind_port": kit.setting("bind_port"),
-        "endpoint_override": kit.setting("endpoint_override"),
         "transport": "udp/ipv4",
     }
     library = ("socket", platform.release(), f"CPython {platform.python_version()}")

@@ -113,7 +113,6 @@ class Session:
             "transport": transport,
             "congestion_control": "block" if blocks else "drop",
             "reliability": reliability,
-            "express": self.kit.setting("express"),
             "batching": json.loads(config.get_json("transport/link/tx/queue/batching/enabled")),
             "shared_memory": any(t.is_shm for t in self.zenoh.info.transports()),
             "shared_memory_bytes_min": json.loads(config.get_json(SHARED_BYTES_MIN)),

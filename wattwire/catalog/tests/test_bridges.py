@@ -96,6 +96,18 @@ def test_a_study_sets_what_a_bridge_permits_of_its_outer_middleware(tmp_path):
         known.bridge("joined", {"via": "elsewhere"})
 
 
+def test_a_bridge_declares_its_end_and_the_outer_settings_that_a_study_may_set(tmp_path):
+    manifest = SETTABLE.replace("listens = true", 'listens = true\ncapabilities = ["loop.open"]')
+    declared = catalog(tmp_path, manifest).bridge("joined").declared
+    assert declared["declared.roles"] == ["relay"]
+    assert declared["declared.capabilities"] == ["loop.open"]
+    assert declared["declared.integer_settings"] == ["depth"]
+    assert declared["declared.string_settings"] == ["bridge_end", "outer_via"]
+    assert declared["declared.allowed.bridge_end"] == ["entry", "exit"]
+    assert declared["declared.allowed.outer_via"] == ["direct", "hub"]
+    assert declared["declared.payload_bytes_max"] == 100
+
+
 def test_outer_settings_that_a_bridge_does_not_permit_are_refused(tmp_path):
     with pytest.raises(UsageError, match=r"bridge joined.*via"):
         catalog(tmp_path).bridge("joined", {"via": "hub"})

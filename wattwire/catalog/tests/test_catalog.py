@@ -169,6 +169,34 @@ def test_settings_are_checked_against_the_manifest(root):
         middleware.effective_settings({"mode": "c"})
 
 
+def test_the_specs_of_a_cell_declare_what_its_manifests_say(root):
+    path = root / "middleware/mmm/lang/node.toml"
+    declared = Catalog([root]).cell("mmm/lang").declared
+    assert declared == {
+        "declared.roles": ["publisher", "subscriber"],
+        "declared.capabilities": ["encoding.bytes"],
+        "declared.payload_bytes_min": 0,
+        "declared.payload_bytes_max": 67_108_864,
+        "declared.record_bytes_max": 67_108_864,
+        "declared.string_settings": ["mode"],
+        "declared.integer_settings": ["depth"],
+        "declared.boolean_settings": [],
+        "declared.allowed.mode": ["a", "b"],
+    }
+    sizes = "payload_bytes_min = 16\npayload_bytes_max = 100\n"
+    settings = '[settings.mode]\nallowed = ["b"]\n[settings.depth]\nallowed = [1]\n'
+    path.write_text(sizes + NODE + settings)
+    narrower = Catalog([root]).cell("mmm/lang").declared
+    assert {key for key, value in narrower.items() if value != declared.get(key)} == {
+        "declared.payload_bytes_min", "declared.payload_bytes_max", "declared.record_bytes_max",
+        "declared.allowed.mode", "declared.allowed.depth",
+    }  # fmt: skip
+    assert narrower["declared.record_bytes_max"] == 100
+    assert narrower["declared.allowed.mode"] == ["b"]
+    path.write_text(f"record_bytes_max = 50\n{sizes}{NODE}")
+    assert Catalog([root]).cell("mmm/lang").declared["declared.record_bytes_max"] == 50
+
+
 def test_a_gap_says_what_is_lacking(root):
     cell = Catalog([root]).cell("mmm/lang")
     assert cell.gap("topic", ["encoding.bytes"]) is None

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from wattwire.analysis.dataset import gather
+from wattwire.analysis.topics.comparison.numbers import compared_variants
 from wattwire.analysis.topics.processes.ends import early_ends, failures
 from wattwire.analysis.topics.processes.executed import (
     BOUNDS,
@@ -24,7 +26,7 @@ from wattwire.analysis.topics.processes.executed import (
     mean_of,
     tables_of,
 )
-from wattwire.analysis.topics.processes.messages import messages, repeats_without
+from wattwire.analysis.topics.processes.message_costs import messages, repeats_without
 from wattwire.analysis.topics.processes.numbers import costs
 from wattwire.analysis.topics.processes.whole_command import whole_figures
 from wattwire.catalog import Catalog
@@ -115,7 +117,8 @@ def execute(options: argparse.Namespace) -> int:
         page = None if options.no_report else write_report(campaign)[0]
         outcome = None
         if options.variants:
-            outcome = exit_status.of(campaign, compare.limits_of(campaign))
+            compared = compared_variants(gather(campaign))
+            outcome = exit_status.of(campaign, compare.limits_of(campaign), compared)
     finally:
         campaign.close()
     _print(tables, folder, page, options)

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from wattwire.analysis.dataset import gather
-from wattwire.analysis.topics.comparison import numbers
+from wattwire.analysis.topics.comparison.numbers import compare as comparison_of
+from wattwire.analysis.topics.comparison.numbers import compared_variants
 from wattwire.analysis.topics.comparison.requested import Wanted
 from wattwire.analysis.topics.comparison.variants import variants_of
 from wattwire.analysis.topics.limits.numbers import Limits
@@ -63,7 +64,7 @@ def test_the_try_to_write_leaves_no_file_and_keeps_one_that_is_there(tmp_path):
 
 def test_the_answer_is_printed_though_its_file_cannot_be_written_any_more(tmp_path, capsys):
     variants = variants_of(gather(of_variants(tmp_path / "c", base=SLOW)))
-    found = numbers.compare(variants, Wanted())
+    found = comparison_of(variants, Wanted())
     with pytest.raises(OSError):
         compare.hand_out(found, Limits(), outputs(junit=str(tmp_path / "gone" / "x.xml")))
     assert "swift is not worse than python" in capsys.readouterr().out
@@ -73,7 +74,8 @@ def test_a_run_of_one_variant_compares_nothing_and_states_it(tmp_path, capsys):
     campaign = of_variants(tmp_path / "c")
     rows = [{**run, "treatment": {**run["treatment"], "variant": "head"}} for run in campaign.plan]
     (campaign.path / "plan.json").write_text(json.dumps(rows))
-    assert exit_status.of(campaign, Limits()) == (None, Limits(), True)
+    of_one = exit_status.of(campaign, Limits(), compared_variants(gather(campaign)))
+    assert of_one == (None, Limits(), True)
     assert "(head)" in capsys.readouterr().err
     assert exit_status.hand_out((None, Limits(), False), outputs()) == 0
     unset = outputs(cannot_tell=None)
@@ -111,7 +113,7 @@ def test_a_run_without_a_page_has_the_same_answer(tmp_path):
 def test_the_verdict_on_variants_is_the_pages_and_is_printed_once(tmp_path):
     made = of_variants(tmp_path / "c")
     lines, _ = campaigns._answered(made)  # noqa: SLF001
-    outcome = exit_status.of(made, Limits())
+    outcome = exit_status.of(made, Limits(), compared_variants(gather(made)))
     verdict = Sentences("comparison").first_line(outcome[0])
     assert verdict in lines[0]
     assert verdict not in " ".join(exit_status.without_verdict(lines, outcome))

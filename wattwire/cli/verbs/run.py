@@ -229,6 +229,7 @@ def _resumed(options: argparse.Namespace, catalog: Catalog, progress: Any) -> Ca
 
 
 def _close(path: Path, options: argparse.Namespace, progress: Any) -> int:
+    from wattwire.analysis.topics.comparison.result import ComparedVariants  # noqa: PLC0415
     from wattwire.analysis.topics.limits.numbers import Limits  # noqa: PLC0415 - slow to import
 
     campaign = Campaign(path)
@@ -240,7 +241,8 @@ def _close(path: Path, options: argparse.Namespace, progress: Any) -> int:
         else:
             page, document = write_report(path)
             lines = answer_of(page)
-        outcome = exit_status.of(campaign, document.result(Limits))
+        compared = document.result(ComparedVariants)
+        outcome = exit_status.of(campaign, document.result(Limits), compared)
         if not options.json:
             lines = exit_status.without_verdict(lines, outcome)
         remedy = _remedy(campaign, rows)

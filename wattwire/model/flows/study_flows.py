@@ -14,7 +14,7 @@ from typing import Any
 
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.fields import given, listed_tables, needed, read_table
-from wattwire.model.treatment import SETTING, Level, Treatment
+from wattwire.model.treatment import PAYLOAD_BYTES_MAX, SETTING, Level, Treatment
 
 FLOWS = "flows"
 """Factor whose levels are sets of flows, such as "command+image"."""
@@ -27,7 +27,7 @@ SENDER_WORD, RECEIVER_WORD = "sender", "receiver"
 """Default words of the placement for the ends of a flow."""
 OWN_KEYS = ("payload_bytes", "rate_hz", "pattern")
 """Levels that each flow has for itself."""
-PAYLOAD_BYTES, RATE_HZ = (8, 67_108_864), (1e-3, 1e6)
+PAYLOAD_BYTES, RATE_HZ = (8, PAYLOAD_BYTES_MAX), (1e-3, 1e6)
 """Smallest and largest values. A receiver identifies the sender by the first 8 bytes (C-21)."""
 EXCLUDED_KEYS = (
     *OWN_KEYS, "interval_s", "clients", "loop", "count", "literal", "reply", "outstanding_max",

@@ -40,6 +40,7 @@ NOTHING = {"data": {"values": []}, "mark": "point"}
 PRINTED = re.compile(
     r'<svg ([^>]*?)width="[\d.]+mm" height="[\d.]+mm" viewBox="0 0 ([\d.]+) ([\d.]+)"'
 )
+GRADIENT = re.compile(r"gradient_\d+")
 SIZE = re.compile(r'<svg ([^>]*?)width="([\d.]+)" height="([\d.]+)"')
 MARK = re.compile(r'<path (?:aria-[a-z]+="[^"]*" )*transform="translate\(([^)]*)\)" ([^>]*)/>')
 
@@ -169,6 +170,16 @@ def small(svg: str) -> str:
     return f"{svg[:end]}<defs>{definitions}</defs>{MARK.sub(reference, svg[end:])}"
 
 
+def renumbered(svg: str) -> str:
+    """Return the SVG with the names of its own gradients counted from 0.
+
+    The library counts gradients over all figures of a process, so the same figure would differ
+    between two reports.
+    """
+    numbers: dict[str, int] = {}
+    return GRADIENT.sub(lambda match: f"gradient_{numbers.setdefault(match[0], len(numbers))}", svg)
+
+
 # -- in the drawing process --------------------------------------------------------------------
 
 
@@ -196,7 +207,7 @@ def serve() -> None:
 def _draw_files(request: Mapping[str, Any]) -> str:
     import vl_convert  # noqa: PLC0415 - only this process loads it
 
-    svg = small(_svg_of(request["spec"]))
+    svg = small(renumbered(_svg_of(request["spec"])))
     Path(request["svg"]).write_text(sized(svg) + request["mark"], "utf-8")
     # The library interprets the size of an SVG as points and ignores its unit.
     data = vl_convert.svg_to_pdf(sized(svg, "", POINTS_PER_MM))

@@ -26,7 +26,6 @@ from wattwire.model.output_requests import Shown, ShownTable, ShownValue
 from wattwire.report.figures import requested_figures
 from wattwire.report.page_parts import PagePart
 from wattwire.report.parts import Column, Marked, Section, Table, Text
-from wattwire.report.tables import ranking
 from wattwire.report.topic_page import Placed
 from wattwire.report.words.phrases import Phrase, Phrases
 
@@ -81,10 +80,10 @@ def shown_of(evidence: Evidence) -> Shown:
 
 
 def section(evidence: Evidence, joining: Sequence[Placed] = ()) -> Section | None:
-    """Return the section with the requested tables, figures and rankings.
+    """Return the section with the requested tables and figures.
 
-    The parts of topics that join the section are at its end. The result is None if the study
-    requests nothing.
+    The parts of topics that join the section, such as rankings, are at its end. The result is None
+    if the study requests nothing.
     """
     shown = shown_of(evidence)
     if not (shown.tables or shown.figures or shown.rankings or shown.break_evens):
@@ -101,8 +100,6 @@ def section(evidence: Evidence, joining: Sequence[Placed] = ()) -> Section | Non
         part.parts += _tables(evidence, printed, spec, number)
     for number, drawing in enumerate(shown.figures, 1):
         part.parts += requested_figures.figure(evidence, drawing, number)
-    for number, ranked in enumerate(shown.rankings, 1):
-        part.parts += ranking.parts(evidence, printed, ranked, number)
     part.parts += [joining_part for _, joining_part in joining]
     return part
 

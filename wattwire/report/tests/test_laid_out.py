@@ -10,7 +10,7 @@ from wattwire.analysis.dataset import column, gather, levels_of, with_derived
 from wattwire.analysis.metrics_by_role import values_of
 from wattwire.analysis.responses import resolve
 from wattwire.report.page import build_report
-from wattwire.report.parts import Figure, Interval, Marked, Text, figures_of, tables_of
+from wattwire.report.parts import Figure, Marked, Text, figures_of, tables_of
 from wattwire.report.sections import requested_tables
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, write_campaign
 from wattwire.store import Campaign
@@ -161,51 +161,9 @@ def test_a_role_s_cost_per_message_is_that_of_all_its_nodes_over_all_messages(tm
     assert parts[0][two] == pytest.approx(2 * parts[1][two])  # two equal clients and one server
 
 
-def test_measured_energy_is_ranked_beside_the_published_product(tmp_path) -> None:
-    evidence = evidence_of(tmp_path, measured_energy=True)
-    joules = [
-        (1.0 if language == FAST else 8.0) * clients
-        for language, clients in zip(
-            levels_of(evidence.usable, "language"), levels_of(evidence.usable, "clients"),
-            strict=True,
-        )
-    ]  # fmt: skip
-    plant(evidence, energy_message_j=pl.Series(joules) * column(evidence.usable, "sent") / 1e6)
-    part = requested_tables.section(evidence)
-    rows = tables(part)["ranking-1"].rows
-    assert [(row["language"], row["clients"]) for row in rows][:2] == [(FAST, "1"), (FAST, "2")]
-    assert [row["rank_here"] for row in rows] == [1, 2, 3, 4]
-    assert isinstance(rows[0]["product_here"], Interval)
-    printed = {(r["language"], r["clients"]): r["product_printed"] for r in rows}
-    assert printed[(SLOW, "1")] == pytest.approx((99 + 105.8) * 28)  # sum of client and server
-    assert printed[(FAST, "1")] == pytest.approx(28.2 * 3)
-    assert printed[(SLOW, "2")] is None
-    assert "There is no ranking" not in texts(part)
-    scatter = figures_of(part.parts)[1]
-    assert (scatter.title, "not measured" in scatter.caption) == ("Both", False)
-
-
-def test_a_treatment_above_the_capacity_has_no_rank(tmp_path) -> None:
-    evidence = evidence_of(tmp_path, measured_energy=True)
-    levels = zip(*(levels_of(evidence.usable, name) for name in evidence.varied), strict=True)
-    saturated = [dict(zip(evidence.varied, run, strict=True)) == {"language": FAST, "clients": 2}
-                 for run in levels]  # fmt: skip
-    outcomes = pl.Series(
-        ["saturated" if is_saturated else "completed" for is_saturated in saturated]
-    )
-    joules = column(evidence.usable, "sent") / 1e6
-    plant(evidence, energy_message_j=pl.Series(joules), outcome=outcomes)
-    part = requested_tables.section(evidence)
-    ranks = {(row["language"], row["clients"]): row.get("rank_here")
-             for row in tables(part)["ranking-1"].rows}  # fmt: skip
-    assert ranks.get((FAST, "2")) is None
-    assert sorted(rank for rank in ranks.values() if rank) == [1, 2, 3]
-    assert "Not ranked, because the load was above the capacity (saturated): Swift" in texts(part)
-
-
-@pytest.mark.parametrize(("saturated", "is_ranked"), [(1, True), (2, False)])
-def test_a_minority_of_saturated_runs_is_left_out_of_rankings_and_tables(
-    tmp_path, saturated, is_ranked
+@pytest.mark.parametrize(("saturated", "has_number"), [(1, True), (2, False)])
+def test_a_minority_of_saturated_runs_is_left_out_of_tables(
+    tmp_path, saturated, has_number
 ) -> None:
     evidence = evidence_of(tmp_path, measured_energy=True)
     levels = zip(*(levels_of(evidence.usable, name) for name in evidence.varied), strict=True)
@@ -218,24 +176,9 @@ def test_a_minority_of_saturated_runs_is_left_out_of_rankings_and_tables(
         outcome=pl.Series(["saturated" if it else "completed" for it in is_saturated]),
     )
     found = tables(requested_tables.section(evidence))
-    rows = {(row["language"], row["clients"]): row for row in found["ranking-1"].rows}
-    ranked = rows.get((FAST, "2"), {})
-    assert (ranked.get("rank_here") is not None) == is_ranked
-    if is_ranked:
-        assert ranked["order"] < 100 * rows[(FAST, "1")]["order"]
     cpu_time = {row["language"]: row for row in found["laid-out-1-2"].rows}["Swift"]
-    assert isinstance(cpu_time["1 here"], Marked) != is_ranked
-    assert ("1 best" in cpu_time) == is_ranked
-
-
-def test_an_estimate_is_never_ranked_and_the_published_ranking_stands_alone(tmp_path) -> None:
-    evidence = evidence_of(tmp_path)
-    assert any("energy_estimate" in name for name in evidence.usable.columns)
-    part = requested_tables.section(evidence)
-    assert "There is no ranking, because no meter measured energy." in texts(part)
-    table = tables(part)["ranking-1"]
-    assert [row["rank_printed"] for row in table.rows] == [1, 2]
-    assert not any(column.kind == "measured" for column in table.columns)
+    assert isinstance(cpu_time["1 here"], Marked) != has_number
+    assert ("1 best" in cpu_time) == has_number
 
 
 def test_energy_by_idle_subtraction_stands_beside_ours_under_its_own_name(tmp_path) -> None:

@@ -140,8 +140,10 @@ def test_what_the_page_warns_of_elsewhere_is_among_the_threats(tmp_path):
 def test_findings_on_causes_are_threats(tmp_path):
     evidence = gather(Campaign(write_campaign(tmp_path / "c", Shape(**SMALL))))
     results = document(evidence, answer_all(evidence), all_series(evidence))
-    discards = Discards(Drops(3, (DropRun((), "b", 12.0, 9.0),), {}, {}))
-    detection = Detection("findings/fragments", Fragments(3, (discards,)))
+    discards = Discards(
+        Drops(3, (DropRun(("one",) * len(evidence.varied), "b", 12.0, 9.0),), {}, {})
+    )
+    detection = Detection("findings/fragments", Fragments((discards,), 3))
     found = {"findings": Findings(True, True, (detection,))}
     data = PageData(replace(results, results={**results.results, **found}))
     causes = [text for text in publish.threats_texts(data) if text.key == "findings.threat"]

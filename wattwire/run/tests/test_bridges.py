@@ -48,6 +48,11 @@ def test_bridge_processes_have_specs_of_relays_with_their_end(name: str) -> None
         assert node.spec["hop"] == node.hop
         assert node.spec["settings.discovery"] == "localhost"
         assert node.spec["settings.transports"] == "udp"
+        kinds = ("string", "integer", "boolean")
+        names = [name for kind in kinds for name in node.spec[f"declared.{kind}_settings"]]
+        settings = {key for key in node.spec if key.startswith("settings.")}
+        assert {f"settings.{name}" for name in names} == settings
+        assert node.role in node.spec["declared.roles"]
     ends = [node.spec.get("settings.bridge_end") for node in nodes]
     assert ends == [None] * 3 + ["entry", "exit"] * 2
     assert {node.cell for node in nodes[3:]} == {placed.cells["bridge"].name}

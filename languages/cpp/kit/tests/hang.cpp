@@ -5,14 +5,11 @@
 using namespace wattwire;
 
 int main(int argc, char** argv) {
-  Cell cell;
-  cell.roles = {{"subscriber", [](Kit& kit) {
-                   kit.wait_go();
-                   Payload payload({128, false, 7, "", false, false}, {2});
-                   kit.received(payload.stamp(uint64_t{2} << 48, now_ns()));
-                   kit.wait();
-                   for (;;) pause();
-                 }}};
-  cell.capabilities = {"encoding.bytes", "loop.open"};
-  return run(argc, argv, cell);
+  run(argc, argv, {{"subscriber", [](Kit& kit) {
+                      kit.wait_go();
+                      Payload payload({128, false, 7, "", false, false}, {2});
+                      kit.received(payload.stamp(uint64_t{2} << 48, now_ns()));
+                      kit.wait();
+                      for (;;) pause();
+                    }}});
 }

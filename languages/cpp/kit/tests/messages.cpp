@@ -108,6 +108,11 @@ std::string spec_text(const Case& c) {
        {"index", "phase_ns", "count_beyond", "warmup_ns", "quiet_ms", "linger_ms", "spin_ns"})
     spec.add(key, 0);
   for (const char* key : {"overrun_ns", "timeout_ns"}) spec.add(key, int64_t{60000000000});
+  for (const char* key :
+       {"roles", "capabilities", "string_settings", "integer_settings", "boolean_settings"})
+    spec.add(std::string("declared.") + key, std::vector<std::string>{});
+  for (const char* key : {"payload_bytes_min", "payload_bytes_max", "record_bytes_max"})
+    spec.add(std::string("declared.") + key, 0);
   spec.add("contract", kContract)
       .add("pattern", c.relays()   ? "pipeline"
                       : c.topic()  ? "topic"
@@ -146,7 +151,7 @@ class Peer {
  public:
   explicit Peer(const Case& c)
       : spec_(spec_text({c.path == "received" ? "send_all" : "serve", c.encoding, c.reply, 1}),
-              "peer", {}),
+              "peer"),
         replies_(spec_) {
     Bytes reply = replies_.reply_to(Payload({kBytes, false, 7, "", true, true}, {1}).stamp(1, 1));
     (void)reply;  // the first reply with a record allocates its name, once per thread
@@ -180,12 +185,12 @@ void send(Kit& kit, const Case& c) {
     });
   if (c.path == "calls") {
     std::atomic<uint64_t> open{c.count};
-    // The first call of each worker waits for the other worker. Otherwise the window could end
-    // before the allocations of a thread that starts late.
-    std::array<std::atomic<bool>, kWorkers> started{};
+    // The second call of each worker waits for that of the other. Otherwise the window could end
+    // before the allocations in the first call of a thread that starts late.
+    std::array<std::atomic<uint64_t>, kWorkers> begun{};
     kit.calls([&](size_t worker, Bytes buffer, int64_t) -> std::optional<Bytes> {
-      started[worker] = true;
-      while (!started[0] || !started[1]) std::this_thread::yield();
+      if (++begun[worker] == 2)
+        while (begun[0] < 2 || begun[1] < 2) std::this_thread::yield();
       if (--open == 0) report();
       return peer.answer(buffer);
     });
@@ -225,7 +230,7 @@ int main(int argc, char** argv) {
   int input[2];
   if (pipe(input) != 0 || dup2(input[0], 0) < 0 || dup2(open("/dev/null", O_WRONLY), 3) < 0)
     return 1;
-  const Spec spec(spec_text(c), "this test", {});
+  const Spec spec(spec_text(c), "this test");
   Dialogue dialogue;
   Kit kit(spec, &dialogue, now_ns(), ".");
   dialogue.listen();

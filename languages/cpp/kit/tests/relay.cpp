@@ -34,11 +34,8 @@ void pass(Kit& kit, const std::string& data, bool sends) {
 int main(int argc, char** argv) {
   int input[2];
   if (argc < 3 || pipe(input) != 0 || dup2(input[0], 0) < 0 || dup2(1, 3) < 0) return 1;
-  Cell cell;
-  cell.roles = {{"relay", [](Kit&) {}}};
-  cell.capabilities = {"encoding.bytes", "encoding.text", "encoding.record", "loop.open"};
-  const Spec spec(argv[1], {});
-  check_capabilities(spec, cell);
+  const Spec spec(argv[1]);
+  check_declaration(spec, {{"relay", [](Kit&) {}}});
   Dialogue dialogue;
   Kit kit(spec, &dialogue, now_ns(), argv[2]);
   dialogue.listen();

@@ -50,6 +50,10 @@ def spec_of(**changes: Any) -> dict[str, Any]:
     relay = {
         "pattern": "pipeline", "role": "relay", "hop": 1, "peers.nodes": [SOURCE],
         "peers.count": 2, "payload.bytes": SIZE, "payload.seed": SEED, "reply": "literal",
+        "declared.roles": ["relay"],
+        "declared.capabilities": [
+            "encoding.bytes", "encoding.text", "encoding.record", "loop.open",
+        ],
     }  # fmt: skip
     return {**valid, **relay, **changes}
 

@@ -100,7 +100,7 @@ static void spec(std::istream& in) {
   std::string path;
   in >> path;
   try {
-    Spec read(path, {});
+    Spec read(path);
     std::cout << "ok\n";
   } catch (const BadSpec& error) {
     std::cout << error.key << "\n";

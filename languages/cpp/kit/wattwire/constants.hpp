@@ -8,7 +8,7 @@
 
 namespace wattwire {
 
-constexpr int64_t kContract = 2;
+constexpr int64_t kContract = 3;
 
 // The type of a spec's value. The harness checks the value itself (C-02).
 enum class Type { kString, kBoolean, kInteger, kStrings, kIntegers };
@@ -58,6 +58,14 @@ inline constexpr KeyType kKeys[] = {
     {"tls.authority", Type::kString},
     {"tls.certificate", Type::kString},
     {"tls.key", Type::kString},
+    {"declared.roles", Type::kStrings},
+    {"declared.capabilities", Type::kStrings},
+    {"declared.payload_bytes_min", Type::kInteger},
+    {"declared.payload_bytes_max", Type::kInteger},
+    {"declared.record_bytes_max", Type::kInteger},
+    {"declared.string_settings", Type::kStrings},
+    {"declared.integer_settings", Type::kStrings},
+    {"declared.boolean_settings", Type::kStrings},
 };
 // Further keys, only of specs of the pattern pipeline.
 inline constexpr KeyType kPipelineKeys[] = {

@@ -146,7 +146,9 @@ class Core {
     library.add("name", ready.library.name)
         .add("version", ready.library.version)
         .add("build", ready.library.build);
-    for (const auto& [name, value] : ready.effective) effective.add(name, value);
+    auto known = requested();
+    for (const auto& [name, value] : ready.effective) known[name] = value;
+    for (const auto& [name, value] : known) effective.add(name, value);
     guarantee.add("delivery", g.delivery).add("ordering", g.ordering).add("overload", g.overload);
     line.add("matched", Scalar::known(ready.matched, -1))
         .add("startup_ns", now_ns() - process_start_ns_)
@@ -385,6 +387,12 @@ class Core {
     uint8_t flags;
   };
 
+  // Returns the settings with their requested values.
+  std::map<std::string, Scalar> requested() const {
+    std::map<std::string, Scalar> out;
+    for (const auto& name : spec_.settings()) out[name].json = spec_.at(kSetting + name).source;
+    return out;
+  }
   static Kind kind_of(const std::string& pattern) {
     if (pattern == "topic" || pattern == "pipeline") return kMessage;
     return pattern == "action" ? kResult : kCall;

@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 
 #include "actions.hpp"
@@ -23,23 +22,30 @@ class Kit : public Actions {
   using Actions::Actions;
 };
 
-// The description of a cell. `roles` maps role names to functions, and `settings` maps names to
-// types.
-struct Cell {
-  std::map<std::string, std::function<void(Kit&)>> roles;
-  std::map<std::string, Type> settings;
-  // Supported values as JSON, for settings of which the cell supports only some values.
-  std::map<std::string, Names> values;
-  Names capabilities;
-  std::optional<int64_t> payload_bytes_max;
-  std::optional<int64_t> record_bytes_max;  // maximum nominal size, if records grow on the wire
-};
+// Throws Unsupported if the payload is longer or shorter than declared (C-03).
+inline void check_size(const Spec& spec) {
+  const std::string& encoding = spec.string("payload.encoding");
+  const int64_t bytes = spec.integer("payload.bytes");
+  const std::string found = "payload.bytes " + std::to_string(bytes) + "; this cell supports at ";
+  const int64_t bytes_max = spec.integer(encoding == "record" ? "declared.record_bytes_max"
+                                                              : "declared.payload_bytes_max");
+  if (bytes > bytes_max) throw Unsupported(found + "most " + std::to_string(bytes_max));
+  const int64_t unit = encoding == "bytes" ? 1 : encoding == "text" ? 2 : 0;
+  const int64_t bytes_min = unit * spec.integer("declared.payload_bytes_min");
+  if (bytes < bytes_min && spec.string("payload.literal").empty())
+    throw Unsupported(found + "least " + std::to_string(bytes_min));
+}
 
-// Throws Unsupported if the specification requires a capability that the cell lacks (C-03).
-inline void check_capabilities(const Spec& spec, const Cell& cell) {
+// The function of each role of a cell.
+using Roles = std::map<std::string, std::function<void(Kit&)>>;
+
+// Throws Unsupported if the specification requires something that it does not declare, or a role
+// without a function (C-03).
+inline void check_declaration(const Spec& spec, const Roles& functions) {
   const std::string& role = spec.string("role");
   Names roles;
-  for (const auto& entry : cell.roles) roles.push_back(entry.first);
+  for (const auto& name : spec.strings("declared.roles"))
+    if (functions.count(name) != 0) roles.push_back(name);
   if (!has(roles, role)) throw Unsupported("role " + role + "; this cell supports " + join(roles));
   Names required = {"encoding." + spec.string("payload.encoding"), "loop." + spec.string("loop")};
   if (role_of(spec).sends) required.push_back("pacing." + spec.string("pacing"));
@@ -47,30 +53,27 @@ inline void check_capabilities(const Spec& spec, const Cell& cell) {
   if (pattern != "topic" && pattern != "pipeline")
     required.push_back("reply." + spec.string("reply"));
   if (!spec.string("payload.literal").empty()) required.push_back("literal");
-  if (!spec.string("tls.authority").empty()) required.push_back("tls");
   if (has({"client", "ping"}, role) && spec.string("loop") == "open" &&
       spec.integer("outstanding_max") > 1)
     required.push_back("async_client");
+  const Names capabilities = spec.strings("declared.capabilities");
   for (const auto& name : required)
-    if (!has(cell.capabilities, name))
-      throw Unsupported(name + "; this cell supports " + join(cell.capabilities));
-  for (const auto& [name, values] : cell.values) {
-    const std::string key = "settings." + name;
-    if (const std::string& value = spec.at(key).source; !has(values, value))
-      throw Unsupported(key + " " + value + "; this cell supports " + join(values));
+    if (!has(capabilities, name))
+      throw Unsupported(name + "; this cell supports " + join(capabilities));
+  for (const auto& name : spec.settings()) {
+    const std::string key = kSetting + name;
+    const std::string& value = spec.at(key).source;
+    const auto allowed = spec.allowed(name);
+    if (allowed && !has(*allowed, value))
+      throw Unsupported(key + " " + value + "; this cell supports " + join(*allowed));
   }
   if (spec.string("payload.encoding") == "pointcloud") check_point_cloud(spec);
   if (spec.string("reply") == "encrypt") check_encryption(spec);
-  const bool record = spec.string("payload.encoding") == "record";
-  const auto bytes_max =
-      record && cell.record_bytes_max ? cell.record_bytes_max : cell.payload_bytes_max;
-  if (bytes_max && spec.integer("payload.bytes") > *bytes_max)
-    throw Unsupported("payload.bytes " + std::to_string(spec.integer("payload.bytes")) +
-                      "; this cell supports at most " + std::to_string(*bytes_max));
+  check_size(spec);
 }
 
 // Runs this node and ends the process.
-[[noreturn]] inline int run(int argc, char** argv, const Cell& cell) {
+[[noreturn]] inline void run(int argc, char** argv, const Roles& roles) {
   int64_t process_start_ns = now_ns();
   // Never destroyed, because threads use these objects until the process ends.
   auto* dialogue = new Dialogue();
@@ -82,15 +85,15 @@ inline void check_capabilities(const Spec& spec, const Cell& cell) {
                     "--spec FILE --out DIR");
     if (access(arguments["--out"].c_str(), W_OK | X_OK) != 0)
       throw BadSpec("--out", arguments["--out"], "a writable folder");
-    auto* spec = new Spec(arguments["--spec"], cell.settings);
-    check_capabilities(*spec, cell);
+    auto* spec = new Spec(arguments["--spec"]);
+    check_declaration(*spec, roles);
     auto* kit = new Kit(*spec, dialogue, process_start_ns, arguments["--out"]);
     kit->limit_end();
     dialogue->listen();
     // With a second thread glibc prepares each system call for cancellation with two atomic
     // operations, which cost 4 % of a round trip over UDP. No code cancels this thread.
     pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, nullptr);
-    cell.roles.at(spec->string("role"))(*kit);
+    roles.at(spec->string("role"))(*kit);
     kit->finish();
   } catch (const BadSpec& error) {
     dialogue->fail(2, error.key, error.what());

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -41,6 +42,13 @@ struct BadSpec : std::runtime_error {
 };
 
 using Names = std::vector<std::string>;
+
+constexpr char kSetting[] = "settings.";
+constexpr char kAllowed[] = "declared.allowed.";
+// The keys with the names of the settings of each type (C-03).
+inline constexpr KeyType kSettingNames[] = {{"declared.string_settings", Type::kString},
+                                            {"declared.integer_settings", Type::kInteger},
+                                            {"declared.boolean_settings", Type::kBoolean}};
 
 inline std::string join(const Names& names) {
   std::string out;
@@ -81,12 +89,10 @@ inline bool is(Type type, const Value& value) {
 
 class Spec {
  public:
-  Spec(const std::string& path, const std::map<std::string, Type>& settings)
-      : Spec(text_of(path), path, settings) {}
+  explicit Spec(const std::string& path) : Spec(text_of(path), path) {}
 
   // Errors refer to the text as `where`.
-  Spec(const std::string& text, const std::string& where,
-       const std::map<std::string, Type>& settings) {
+  Spec(const std::string& text, const std::string& where) {
     try {
       values_ = FlatReader::read(text);
     } catch (const std::invalid_argument& error) {
@@ -96,21 +102,21 @@ class Spec {
     const std::string version = contract == values_.end() ? "nothing" : contract->second.source;
     if (const std::string supported = std::to_string(kContract); version != supported)
       throw BadSpec("contract", version, supported);
-    std::map<std::string, Type> types;
+    std::map<std::string, Type> types, levels;
     for (const KeyType& key : kKeys) types[key.name] = key.type;
-    check("pattern", Type::kString);
+    for (const auto& [key, type] : types) check(key, type);
     if (string("pattern") == "pipeline")
       for (const KeyType& key : kPipelineKeys) types[key.name] = key.type;
-    Names known_settings;
-    for (const auto& [name, type] : settings) {
-      types["settings." + name] = type;
-      known_settings.push_back(name);
-    }
+    for (const KeyType& list : kSettingNames)
+      for (const auto& name : strings(list.name)) {
+        types[kSetting + name] = list.type;
+        levels[kAllowed + name] = list.type;
+      }
     for (const auto& [key, value] : values_)
-      if (types.count(key) == 0)
-        throw BadSpec(key, value.source,
-                      "only keys of C-02 and the settings " + join(known_settings));
+      if (types.count(key) == 0 && levels.count(key) == 0)
+        throw BadSpec(key, value.source, "only keys of C-02 and the settings " + join(settings()));
     for (const auto& [key, type] : types) check(key, type);
+    for (const auto& [key, type] : levels) check_levels(key, type);
     check_address("host.address", string("host.address"));
     for (const auto& address : strings("peers.addresses"))
       check_address("peers.addresses", address);
@@ -143,13 +149,38 @@ class Spec {
     for (const auto& item : at(key).items) out.push_back(item.integer);
     return out;
   }
-  const Values& values() const { return values_; }
+
+  // Returns the names of the declared settings.
+  Names settings() const {
+    Names out;
+    for (const KeyType& list : kSettingNames)
+      for (const auto& item : at(list.name).items) out.push_back(item.text);
+    return out;
+  }
+  // Returns the supported values of a setting as JSON; nullopt: all of its type.
+  std::optional<Names> allowed(const std::string& setting) const {
+    const auto entry = values_.find(kAllowed + setting);
+    if (entry == values_.end()) return std::nullopt;
+    Names out;
+    for (const auto& item : entry->second.items) out.push_back(item.source);
+    return out;
+  }
 
  private:
   void check(const std::string& key, Type type) const {
     const auto value = values_.find(key);
     if (value == values_.end()) throw BadSpec(key, "nothing", describe(type));
     if (!is(type, value->second)) throw BadSpec(key, value->second.source, describe(type));
+  }
+
+  void check_levels(const std::string& key, Type type) const {
+    const auto entry = values_.find(key);
+    if (entry == values_.end()) return;
+    const Value& value = entry->second;
+    if (value.kind != Value::kList ||
+        !std::all_of(value.items.begin(), value.items.end(),
+                     [type](const Value& item) { return is(type, item); }))
+      throw BadSpec(key, value.source, std::string("a list, each item ") + describe(type));
   }
 
   static void check_address(const char* key, const std::string& address) {

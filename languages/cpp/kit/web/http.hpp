@@ -17,11 +17,6 @@
 
 namespace wattwire::http {
 
-inline const std::map<std::string, Type> kSettings = {{"keep_alive", Type::kString},
-                                                      {"tcp_nodelay", Type::kString},
-                                                      {"tls", Type::kBoolean},
-                                                      {"server_workers", Type::kInteger}};
-
 inline bool asks(const Kit& kit, const std::string& setting) {
   return kit.string("settings." + setting) == "on";
 }
@@ -43,14 +38,13 @@ class ConnectionFacts {
   void see(const SSL* handshaken) { tls_ = SSL_get_version(handshaken); }
   void see(const char* tls) { tls_ = tls; }
 
-  Ready ready(const Kit& kit) const {
+  Ready ready() const {
     Ready ready;
     ready.library = {"cpp-httplib", CPPHTTPLIB_VERSION,
                      "gcc " __VERSION__ ", " OPENSSL_VERSION_TEXT};
     ready.guarantee = {"reliable", "none", "block"};
     ready.effective["tcp_nodelay"] = nodelay_.load();
     ready.effective["tls"] = tls_.load();
-    ready.effective["server_workers"] = kit.integer("settings.server_workers");
     ready.effective["http_version"] = "1.1";
     ready.effective["transport"] = "tcp/ipv4";
     return ready;
@@ -108,7 +102,7 @@ class Client {
   }
 
   Ready ready(const Kit& kit) const {
-    Ready ready = facts_.ready(kit);
+    Ready ready = facts_.ready();
     ready.effective["keep_alive"] = asks(kit, "keep_alive") ? "on" : "off";
     ready.matched = 1;
     return ready;
@@ -166,7 +160,7 @@ void serve(Kit& kit, const std::string& path, Answer answer,
   const bool tls = !kit.string("tls.authority").empty();
   if (tls) facts.see("up to TLSv1.3");
   kit.listening({(tls ? "https://" : "http://") + host + ":" + std::to_string(port) + path});
-  Ready ready = facts.ready(kit);
+  Ready ready = facts.ready();
   ready.effective["server"] = "cpp-httplib/" CPPHTTPLIB_VERSION;
   ready.effective["server_workers"] = workers;
   ready.effective["keep_alive"] = "on";

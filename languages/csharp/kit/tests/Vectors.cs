@@ -73,7 +73,7 @@ static class Vectors {
 
     static string ReadSpec(string path) {
         try {
-            Spec.Read(path, new string[0]);
+            Spec.Read(path);
             return "ok";
         } catch (NodeError error) {
             return error.Key;

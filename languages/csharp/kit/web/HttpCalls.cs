@@ -18,7 +18,6 @@ sealed class HttpCalls {
     readonly MediaTypeHeaderValue type;
 
     public HttpCalls(Kit kit, string contentType) {
-        HttpNode.CheckLimits(kit);
         this.kit = kit;
         address = kit.Spec.PeersEndpoints.FirstOrDefault() ?? throw new NodeError(
             ExitCode.BadSpec, "none; allowed: http://…", "peers.endpoints");

@@ -17,7 +17,6 @@ sealed class HttpServer {
 
     /// Runs the whole role; `path` begins with a slash.
     public static void Run(Kit kit, string path, HttpAnswer answer) {
-        HttpNode.CheckLimits(kit);
         var server = new HttpServer(kit, path, answer);
         HttpListener listener = Started(kit, out string address);
         server.Begin(listener, kit.Spec.Settings.Integer("server_workers"));

@@ -121,7 +121,7 @@ func samples(words []string) string {
 
 // spec returns the key that the kit rejects, or "ok".
 func spec(path string) string {
-	_, err := wattwire.ReadSpec(path, nil)
+	_, err := wattwire.ReadSpec(path)
 	var specError *wattwire.SpecError
 	if errors.As(err, &specError) {
 		return specError.Key

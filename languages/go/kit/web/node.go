@@ -15,27 +15,14 @@ import (
 )
 
 // Run runs a node that uses its client also as ping, and its server also as pong.
-func Run(client, server func(*wattwire.Kit), settings, capabilities []string) {
-	wattwire.Run(wattwire.Cell{
-		Roles: map[string]func(*wattwire.Kit){
-			"client": client, "server": server, "ping": client, "pong": server,
-		},
-		Settings:     settings,
-		Capabilities: capabilities,
+func Run(client, server func(*wattwire.Kit)) {
+	wattwire.Run(wattwire.Roles{
+		"client": client, "server": server, "ping": client, "pong": server,
 	})
 }
 
-// Encoding returns the encoding of this run's payloads; literals are text. It ends the node if
-// payloads exceed the middleware's limit.
-func Encoding(spec *wattwire.Spec, bytesMax, recordBytesMax int64) string {
-	lengthMax := bytesMax
-	if spec.PayloadEncoding == "record" {
-		lengthMax = recordBytesMax
-	}
-	if spec.PayloadBytes > lengthMax {
-		wattwire.Fail(wattwire.Unsupported, "", "payload.bytes %d; at most %d",
-			spec.PayloadBytes, lengthMax)
-	}
+// Encoding returns the encoding of this run's payloads; literals are text.
+func Encoding(spec *wattwire.Spec) string {
 	if spec.PayloadLiteral != "" {
 		return "text"
 	}
@@ -81,7 +68,7 @@ func Ready(kit *wattwire.Kit, library, version string, discoveryNs *int64,
 		server := int64(1)
 		ready.Matched = &server
 	}
-	ready.Print()
+	kit.Ready(ready)
 }
 
 // KeepsConnections reports whether a connection carries more than one call.

@@ -6,7 +6,7 @@ import java.util.Set;
 
 /** The contract's codes, and the layout of a sample file. */
 final class Constants {
-    static final int CONTRACT = 2;
+    static final int CONTRACT = 3;
 
     static final long UNKNOWN_NS = -9223372036854775808L;
     static final int UNKNOWN_PEER = 65535;

@@ -9,8 +9,10 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Set;
+import java.util.Map;
+import java.util.function.BiConsumer;
 import java.util.regex.Pattern;
 
 /**
@@ -18,7 +20,8 @@ import java.util.regex.Pattern;
  * keys that it would misread (C-02).
  */
 final class KeyReader {
-    private static final String SETTING_PREFIX = "settings.";
+    private static final String SETTING = "settings.";
+    private static final String ALLOWED = "declared.allowed.";
     private static final String BYTE = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])";
     private static final Pattern IPV4 = Pattern.compile(BYTE + "(\\." + BYTE + "){3}");
     private final JsonObject spec;
@@ -27,7 +30,7 @@ final class KeyReader {
         this.spec = spec;
     }
 
-    static Spec readSpec(Path path, Set<String> settings) throws NodeException {
+    static Spec readSpec(Path path) throws NodeException {
         JsonObject json;
         try {
             json = Json.parse(Files.readString(path)).asObject();
@@ -35,19 +38,38 @@ final class KeyReader {
             throw refused("--spec", error.toString(), "a JSON object");
         }
         KeyReader keys = new KeyReader(json);
-        JsonObject values = new JsonObject();
-        for (String key : json.names()) {
-            if (!key.startsWith(SETTING_PREFIX)) continue;
-            String name = key.substring(SETTING_PREFIX.length());
-            if (!settings.contains(name)) throw refused(key, "an unknown setting", settings);
-            values.add(name, json.get(key));
-        }
         if (keys.integer("contract") != Constants.CONTRACT)
             throw refused("contract", json.get("contract"), Constants.CONTRACT);
-        Spec spec = new Spec(keys, new Settings(values));
+        Spec spec = new Spec(keys, keys.settings());
         checkAddress("host.address", spec.hostAddress);
         for (String address : spec.peersAddresses) checkAddress("peers.addresses", address);
         return spec;
+    }
+
+    /** Reads the declared settings. Rejects others. */
+    private Settings settings() {
+        Map<String, BiConsumer<String, JsonValue>> types = new LinkedHashMap<>();
+        for (String name : texts("declared.string_settings")) types.put(name, KeyReader::asText);
+        for (String name : texts("declared.integer_settings"))
+            types.put(name, KeyReader::asInteger);
+        for (String name : texts("declared.boolean_settings")) types.put(name, KeyReader::asFlag);
+        for (String key : spec.names())
+            if (key.startsWith(SETTING) && !types.containsKey(key.substring(SETTING.length())))
+                throw refused(key, "an unknown setting", types.keySet());
+        JsonObject values = new JsonObject();
+        List<String> unsupported = new ArrayList<>();
+        types.forEach(
+                (name, type) -> {
+                    JsonValue value = spec.get(SETTING + name);
+                    type.accept(SETTING + name, value);
+                    values.add(name, value);
+                    if (spec.get(ALLOWED + name) == null) return;
+                    var allowed = new ArrayList<JsonValue>();
+                    for (JsonValue item : items(ALLOWED + name)) allowed.add(item);
+                    if (!allowed.contains(value))
+                        unsupported.add(name + " = " + value + " (supported: " + allowed + ")");
+                });
+        return new Settings(values, unsupported);
     }
 
     /** InetAddress would look up other texts as names of hosts. */
@@ -89,6 +111,11 @@ final class KeyReader {
     private static String asText(String key, JsonValue value) {
         if (value == null || !value.isString()) throw refused(key, value, "a string");
         return value.asString();
+    }
+
+    private static boolean asFlag(String key, JsonValue value) {
+        if (value == null || !value.isBoolean()) throw refused(key, value, "true or false");
+        return value.asBoolean();
     }
 
     private static long asInteger(String key, JsonValue value) {

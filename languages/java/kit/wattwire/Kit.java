@@ -5,10 +5,8 @@ import com.eclipsesource.json.JsonObject;
 
 import java.io.IOException;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 
 /** One node of one run, made by `run` for its role; README.md says what a role calls, and when. */
 public final class Kit {
@@ -42,39 +40,19 @@ public final class Kit {
     }
 
     /** Runs this process as a node: runs its role, writes the samples and prints DONE. */
-    public static void run(
-            String[] arguments,
-            Map<String, Role> roles,
-            Set<String> settings,
-            Set<String> capabilities)
-            throws Exception {
+    public static void run(String[] arguments, Map<String, Role> roles) throws Exception {
         Thread.setDefaultUncaughtExceptionHandler((thread, error) -> Lines.fail(error));
         if (arguments.length != 4
                 || !arguments[0].equals("--spec")
                 || !arguments[2].equals("--out"))
             throw KeyReader.refused("--spec", List.of(arguments), "--spec FILE --out DIR");
-        Kit kit = new Kit(KeyReader.readSpec(Path.of(arguments[1]), settings));
-        kit.require(roles, capabilities);
+        Spec spec = KeyReader.readSpec(Path.of(arguments[1]));
+        Declaration.check(spec, roles.keySet());
+        Kit kit = new Kit(spec);
         new Thread(kit.window::readInput, "wattwire-input").start();
-        roles.get(kit.spec.role).play(kit);
+        roles.get(spec.role).play(kit);
         Lines.print("DONE", kit.results.finish(Path.of(arguments[3], "samples.bin")));
         ExitCode.DONE.end();
-    }
-
-    /** Rejects specs that the cell does not support (C-03). */
-    private void require(Map<String, Role> roles, Set<String> capabilities) {
-        List<String> lacking = new ArrayList<>();
-        lacking.add("encoding." + spec.payloadEncoding);
-        lacking.add("loop." + spec.loop);
-        lacking.add("pacing." + spec.pacing);
-        if (!isTopic()) lacking.add("reply." + spec.reply);
-        if (payload.isLiteral) lacking.add("literal");
-        if (workers() > 1) lacking.add("async_client");
-        lacking.removeAll(capabilities);
-        if (!roles.containsKey(spec.role)) lacking.add("role " + spec.role);
-        if (payload.isTooShort()) lacking.add("payloads below 16 bytes or 32 characters");
-        if (!lacking.isEmpty())
-            throw NodeException.unsupported("this cell does not have " + lacking);
     }
 
     /** Returns ns of CLOCK_MONOTONIC, which nanoTime reads on Linux. */
@@ -109,7 +87,10 @@ public final class Kit {
 
     /** Prints READY. */
     public void ready(Ready ready) {
-        Lines.print("READY", ready.toJson(now() - BEGIN_NS));
+        JsonObject effective = spec.settings.requested();
+        for (JsonObject.Member known : ready.effective())
+            effective.set(known.getName(), known.getValue());
+        Lines.print("READY", ready.toJson(now() - BEGIN_NS, effective));
     }
 
     /** Returns the time left of ready_timeout_ms; ends the node if there is none. */

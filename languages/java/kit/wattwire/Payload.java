@@ -80,12 +80,7 @@ public final class Payload {
         template = isLiteral ? shape.literal.getBytes(UTF_8) : new byte[bytes];
         fillAt = 2 * wordBytes;
         fillEnd = template.length >= 3 * wordBytes ? template.length - wordBytes : template.length;
-        if (!isLiteral && !isTooShort()) fill(shape.seed);
-    }
-
-    /** Returns whether the header of C-19 does not fit, which the kit does not support (C-03). */
-    boolean isTooShort() {
-        return !isLiteral && template.length < fillAt;
+        if (!isLiteral) fill(shape.seed);
     }
 
     /** Returns a message that can be stamped. */

@@ -2,7 +2,10 @@ package wattwire;
 
 import com.eclipsesource.json.JsonObject;
 
-/** The fields of READY (C-07) except startup_ns; unknown values are null. */
+/**
+ * The fields of READY (C-07) except startup_ns; unknown values are null. The kit adds the settings
+ * that `effective` lacks, with their requested values.
+ */
 public record Ready(
         Long matched,
         Long discoveryNs,
@@ -14,7 +17,7 @@ public record Ready(
 
     public record Guarantee(String delivery, String ordering, String overload) {}
 
-    JsonObject toJson(long startupNs) {
+    JsonObject toJson(long startupNs, JsonObject effectiveValues) {
         return new JsonObject()
                 .add("startup_ns", startupNs)
                 .add("matched", Lines.nullable(matched))
@@ -25,7 +28,7 @@ public record Ready(
                                 .add("name", library.name)
                                 .add("version", library.version)
                                 .add("build", library.build))
-                .add("effective", effective)
+                .add("effective", effectiveValues)
                 .add(
                         "guarantee",
                         new JsonObject()

@@ -3,16 +3,29 @@ package wattwire;
 import com.eclipsesource.json.JsonObject;
 import com.eclipsesource.json.JsonValue;
 
+import java.util.List;
+
 /** The values of the middleware's settings, by name. */
 public final class Settings {
     private final JsonObject values;
+    private final List<String> unsupported;
 
-    Settings(JsonObject values) {
+    /** `unsupported` describes the values that the cell does not support. */
+    Settings(JsonObject values, List<String> unsupported) {
         this.values = values;
+        this.unsupported = unsupported;
     }
 
-    /** Returns a setting as JSON, for READY's `effective`. */
-    public JsonValue json(String name) {
+    List<String> unsupported() {
+        return unsupported;
+    }
+
+    /** Returns all settings with their requested values. */
+    JsonObject requested() {
+        return new JsonObject(values);
+    }
+
+    private JsonValue json(String name) {
         JsonValue value = values.get(name);
         if (value == null) throw KeyReader.refused("settings." + name, "none", "a value");
         return value;

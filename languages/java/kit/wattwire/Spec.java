@@ -45,6 +45,14 @@ public final class Spec {
     public final String tlsAuthority;
     public final String tlsCertificate;
     public final String tlsKey;
+    public final List<String> declaredRoles;
+    public final List<String> declaredCapabilities;
+    public final long declaredPayloadBytesMin;
+    public final long declaredPayloadBytesMax;
+    public final long declaredRecordBytesMax;
+    public final List<String> declaredStringSettings;
+    public final List<String> declaredIntegerSettings;
+    public final List<String> declaredBooleanSettings;
     public final Settings settings;
 
     Spec(KeyReader keys, Settings settings) {
@@ -88,6 +96,14 @@ public final class Spec {
         tlsAuthority = keys.text("tls.authority");
         tlsCertificate = keys.text("tls.certificate");
         tlsKey = keys.text("tls.key");
+        declaredRoles = keys.texts("declared.roles");
+        declaredCapabilities = keys.texts("declared.capabilities");
+        declaredPayloadBytesMin = keys.integer("declared.payload_bytes_min");
+        declaredPayloadBytesMax = keys.integer("declared.payload_bytes_max");
+        declaredRecordBytesMax = keys.integer("declared.record_bytes_max");
+        declaredStringSettings = keys.texts("declared.string_settings");
+        declaredIntegerSettings = keys.texts("declared.integer_settings");
+        declaredBooleanSettings = keys.texts("declared.boolean_settings");
         this.settings = settings;
     }
 }

@@ -12,7 +12,6 @@ import wattwire.Ready;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 
 /** Code that cells of calls share; it is not part of the kit. */
 public final class Cell {
@@ -22,23 +21,11 @@ public final class Cell {
     private Cell() {}
 
     /** Runs a node that uses its client also as ping, and its server also as pong. */
-    public static void run(
-            String[] arguments,
-            Kit.Role client,
-            Kit.Role server,
-            Set<String> settings,
-            Set<String> capabilities)
+    public static void run(String[] arguments, Kit.Role client, Kit.Role server)
             throws Exception {
-        var roles = Map.of("client", client, "server", server, "ping", client, "pong", server);
-        Kit.run(arguments, roles, settings, capabilities);
-    }
-
-    /** Ends the node with 3 if this run's payloads exceed the middleware's limit. */
-    public static void limit(Kit kit, int bytesMax, int recordBytesMax) {
-        long bytesAllowed = encoding(kit).equals("record") ? recordBytesMax : bytesMax;
-        long bytes = kit.spec.payloadBytes;
-        if (bytes > bytesAllowed)
-            throw NodeException.unsupported("payload.bytes " + bytes + "; at most " + bytesAllowed);
+        Kit.run(
+                arguments,
+                Map.of("client", client, "server", server, "ping", client, "pong", server));
     }
 
     /** Returns the encoding of this run's payloads; literals are text. */

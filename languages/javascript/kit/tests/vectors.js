@@ -78,7 +78,7 @@ const answers = {
   },
   spec(path) {
     try {
-      readSpec(path, []);
+      readSpec(path);
       return 'ok';
     } catch (error) {
       if (error.exitCode === 2) return error.key;

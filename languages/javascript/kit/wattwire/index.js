@@ -5,9 +5,10 @@
 const { now } = require('./clock');
 const STARTED_NS = now();
 
+const { ROLES } = require('./constants');
 const { line, nodeError } = require('./dialogue');
 const { Kit } = require('./kit');
-const { badSpec, checkCapabilities, readSpec } = require('./spec');
+const { badSpec, checkDeclaration, readSpec } = require('./spec');
 
 const MIDDLEWARE_FAILED = 4;
 
@@ -29,14 +30,22 @@ function readArguments(words) {
   return { specPath, outPath };
 }
 
-/** Runs this node and ends the process. */
-async function run(cell) {
+/** Rejects a name that is no role, such as `settings` of contract version 2. */
+function checkNames(roles) {
+  const others = Object.keys(roles).filter((name) => !Object.hasOwn(ROLES, name));
+  const allowed = `${Object.keys(ROLES).join(', ')}; the manifests declare the rest`;
+  if (others.length > 0) throw badSpec('run()', others, allowed);
+}
+
+/** Runs this node and ends the process; `roles` maps roles to modules. */
+async function run(roles) {
   process.on('uncaughtException', die);
+  checkNames(roles);
   const { specPath, outPath } = readArguments(process.argv.slice(2));
-  const spec = readSpec(specPath, Object.keys(cell.settings));
-  checkCapabilities(spec, cell);
+  const spec = readSpec(specPath);
+  checkDeclaration(spec, roles);
   const kit = new Kit(spec, STARTED_NS);
-  const role = require.main.require(cell.roles[spec.role]);
+  const role = require.main.require(roles[spec.role]);
   await role(kit);
   kit.finish(`${outPath}/samples.bin`);
   process.exit(0);

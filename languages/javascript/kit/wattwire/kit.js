@@ -78,14 +78,14 @@ class Kit {
     });
   }
 
-  /** Prints READY. */
+  /** Prints READY. Adds the settings that `effective` lacks, with their requested values. */
   ready({ library, effective, guarantee, matched = null, discoveryNs = null }) {
     line('READY', {
       matched,
       discovery_ns: discoveryNs,
       startup_ns: now() - this.startedNs,
       library,
-      effective,
+      effective: { ...this.spec.settings, ...effective },
       guarantee,
     });
   }

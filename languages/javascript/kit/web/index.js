@@ -77,16 +77,16 @@ async function listen(kit, server, path) {
   line('LISTENING', { endpoints: [`${scheme}://${host}:${server.address().port}${path}`] });
 }
 
-/** Prints READY; `effective` contains the requested settings, overridden by `known`. */
+/** Prints READY; `known` are values in force. */
 function ready(kit, library, known, discoveryNs = null) {
-  const settings = { ...kit.spec.settings };
+  const { tcp_nodelay: nodelay } = kit.spec.settings;
   // Node.js sets TCP_NODELAY by default.
-  if ('tcp_nodelay' in settings) settings.tcp_nodelay = settings.tcp_nodelay !== 'off';
+  const options = nodelay === undefined ? {} : { tcp_nodelay: nodelay !== 'off' };
   kit.ready({
     matched: discoveryNs === null ? null : 1,
     discoveryNs,
     library,
-    effective: { ...settings, transport: 'tcp/ipv4', ...known },
+    effective: { ...options, transport: 'tcp/ipv4', ...known },
     guarantee: { delivery: 'reliable', ordering: 'none', overload: 'block' },
   });
 }

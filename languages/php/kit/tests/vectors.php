@@ -118,7 +118,7 @@ function answer(string $question, array $arguments): string
             return writeSamples($path, ...array_map(number(...), $arguments));
         case 'spec':
             try {
-                Wattwire\readSpec($arguments[0], []);
+                Wattwire\readSpec($arguments[0]);
                 return 'ok';
             } catch (Refused $refused) {
                 return strstr($refused->getMessage(), ':', true);

@@ -6,7 +6,7 @@ declare(strict_types=1);
 
 namespace Wattwire;
 
-const CONTRACT = 2;
+const CONTRACT = 3;
 const UNKNOWN_NS = -9_223_372_036_854_775_807 - 1; // a literal of -2^63 is a floating-point number
 const UNKNOWN_PEER = 65_535;
 const PROBE_COUNTER = 281_474_976_710_655;

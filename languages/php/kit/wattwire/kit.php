@@ -13,7 +13,7 @@ require __DIR__ . '/constants.php';
 require __DIR__ . '/spec.php';
 require __DIR__ . '/dialogue.php';
 require __DIR__ . '/values.php';
-require __DIR__ . '/capabilities.php';
+require __DIR__ . '/declaration.php';
 require __DIR__ . '/messages.php';
 require __DIR__ . '/samples.php';
 require __DIR__ . '/schedule.php';
@@ -55,6 +55,22 @@ final class Kit
         $this->spin_ns = $spec->spin_ns;
         $this->timeout_ns = $spec->timeout_ns;
         $this->warmup_ns = $spec->warmup_ns;
+    }
+
+    /** Prints READY; adds the settings that $effective lacks, with their requested values. */
+    public function ready(
+        ?int $matched,
+        ?int $discovery_ns,
+        array $library,
+        array $effective,
+        array $guarantee
+    ): void {
+        line('READY', [
+            'matched' => $matched, 'startup_ns' => hrtime(true) - BEGIN_NS,
+            'discovery_ns' => $discovery_ns, 'library' => $library,
+            'effective' => (object) ($effective + $this->spec->settings),
+            'guarantee' => $guarantee,
+        ]);
     }
 
     /** Leaves the counts of arrivals unknown in DONE. */

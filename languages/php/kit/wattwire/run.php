@@ -6,18 +6,16 @@ declare(strict_types=1);
 
 namespace Wattwire;
 
-/** Runs this node and ends the process: languages/php/README.md describes the parameters. */
-function run(array $roles, array $settings, array $capabilities, array $bounds): void
+/** Runs this node and ends the process; $roles: name => function that gets the kit. */
+function run(array $roles): void
 {
     set_error_handler(raise(...));
     try {
         [$spec_path, $out] = readArguments(array_slice($_SERVER['argv'], 1));
-        $spec = readSpec($spec_path, $settings);
-        checkCapabilities($spec, $capabilities, $bounds);
-        $role = $roles[$spec->role]
-            ?? throw new Refused("there is no role $spec->role", UNSUPPORTED);
+        $spec = readSpec($spec_path);
+        checkDeclaration($spec, array_keys($roles));
         $kit = new Kit($spec);
-        $role($kit);
+        $roles[$spec->role]($kit);
         $kit->finish($out);
     } catch (\Throwable $error) {
         fwrite(STDERR, "$error\n");

@@ -52,8 +52,23 @@ final class Spec
     public readonly string $tls_authority;
     public readonly string $tls_certificate;
     public readonly string $tls_key;
+    /** @var string[] */
+    public readonly array $declared_roles;
+    /** @var string[] */
+    public readonly array $declared_capabilities;
+    public readonly int $declared_payload_bytes_min;
+    public readonly int $declared_payload_bytes_max;
+    public readonly int $declared_record_bytes_max;
+    /** @var string[] */
+    public readonly array $declared_string_settings;
+    /** @var string[] */
+    public readonly array $declared_integer_settings;
+    /** @var string[] */
+    public readonly array $declared_boolean_settings;
     /** @var array<string, bool|int|string> name => value */
     public readonly array $settings;
+    /** @var array<string, array> name => supported values, if the cell supports only these */
+    public readonly array $allowed;
 
     /** $values returns the value of a key that has the type its method names. */
     public function __construct(Values $values)
@@ -98,6 +113,15 @@ final class Spec
         $this->tls_authority = $values->string('tls.authority');
         $this->tls_certificate = $values->string('tls.certificate');
         $this->tls_key = $values->string('tls.key');
+        $this->declared_roles = $values->strings('declared.roles');
+        $this->declared_capabilities = $values->strings('declared.capabilities');
+        $this->declared_payload_bytes_min = $values->integer('declared.payload_bytes_min');
+        $this->declared_payload_bytes_max = $values->integer('declared.payload_bytes_max');
+        $this->declared_record_bytes_max = $values->integer('declared.record_bytes_max');
+        $this->declared_string_settings = $values->strings('declared.string_settings');
+        $this->declared_integer_settings = $values->strings('declared.integer_settings');
+        $this->declared_boolean_settings = $values->strings('declared.boolean_settings');
         $this->settings = $values->settings();
+        $this->allowed = $values->allowed();
     }
 }

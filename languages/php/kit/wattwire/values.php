@@ -6,13 +6,19 @@ declare(strict_types=1);
 
 namespace Wattwire;
 
-const SETTINGS_PREFIX = 'settings.';
+const SETTING = 'settings.';
+const ALLOWED = 'declared.allowed.';
+/** Lists of settings by the type of their values. */
+const SETTING_LISTS = [
+    'string' => 'declared.string_settings',
+    'int' => 'declared.integer_settings',
+    'bool' => 'declared.boolean_settings',
+];
 
 /** The values of a spec's JSON object. Spec takes them by key once, at the start. */
 class Values
 {
-    /** @param array<string, string> $setting_types name => bool, int or string */
-    public function __construct(private array $document, private array $setting_types)
+    public function __construct(private array $document)
     {
     }
 
@@ -38,22 +44,43 @@ class Values
         return $this->checked($key, 'list of integers', listOf(is_int(...)));
     }
 
-    /** @return array<string, bool|int|string> the settings, all of which the cell must know */
+    /** @return array<string, bool|int|string> the settings, all of which must be declared */
     public function settings(): array
     {
         $settings = [];
-        foreach ($this->setting_types as $name => $type) {
-            $key = SETTINGS_PREFIX . $name;
+        foreach (SETTING_LISTS as $type => $list) {
             $is_type = fn (mixed $value): bool => get_debug_type($value) === $type;
-            $settings[$name] = $this->checked($key, $type, $is_type);
-        }
-        foreach ($this->document as $key => $value) {
-            if (str_starts_with($key, SETTINGS_PREFIX)) {
-                $is_known = isset($settings[substr($key, strlen(SETTINGS_PREFIX))]);
-                $this->checked($key, 'no such setting', fn () => $is_known);
+            foreach ($this->strings($list) as $name) {
+                $settings[$name] = $this->checked(SETTING . $name, $type, $is_type);
             }
         }
+        $known = 'the settings ' . implode(', ', array_keys($settings));
+        foreach ($this->withPrefix(SETTING) as $name => $value) {
+            $this->checked(SETTING . $name, $known, fn () => isset($settings[$name]));
+        }
         return $settings;
+    }
+
+    /** @return array<string, array> the supported values by setting, if there is a list */
+    public function allowed(): array
+    {
+        $allowed = [];
+        foreach ($this->withPrefix(ALLOWED) as $name => $value) {
+            $allowed[$name] = $this->checked(ALLOWED . $name, 'list', is_array(...));
+        }
+        return $allowed;
+    }
+
+    /** @return array<string, mixed> the values of the keys with a prefix, by the rest of the key */
+    private function withPrefix(string $prefix): array
+    {
+        $values = [];
+        foreach ($this->document as $key => $value) {
+            if (str_starts_with($key, $prefix)) {
+                $values[substr($key, strlen($prefix))] = $value;
+            }
+        }
+        return $values;
     }
 
     private function checked(string $key, string $type, callable $is_type): mixed
@@ -72,18 +99,19 @@ function listOf(callable $is_type): callable
     return fn (mixed $value): bool => is_array($value) && array_filter($value, $is_type) === $value;
 }
 
-/** Returns the spec in a file; $setting_types: name => bool, int or string. */
-function readSpec(string $path, array $setting_types): Spec
+/** Returns the spec in a file. */
+function readSpec(string $path): Spec
 {
     $document = json_decode(file_get_contents($path));
     if (!is_object($document)) {
         throw new Refused("--spec: found $path; allowed: a file with a JSON object", BAD_SPEC);
     }
-    $spec = new Spec(new Values((array) $document, $setting_types));
-    if ($spec->contract !== CONTRACT) {
-        $allowed = CONTRACT;
-        throw new Refused("contract: found $spec->contract; allowed: $allowed", BAD_SPEC);
+    $contract = $document->contract ?? null;
+    if ($contract !== CONTRACT) {
+        $found = json_encode($contract);
+        throw new Refused("contract: found $found; allowed: " . CONTRACT, BAD_SPEC);
     }
+    $spec = new Spec(new Values((array) $document));
     checkAddress('host.address', $spec->host_address);
     foreach ($spec->peers_addresses as $address) {
         checkAddress('peers.addresses', $address);

@@ -20,7 +20,6 @@ const CHECK_NS = 100_000_000;
  */
 function call(Kit $kit, string $type, callable $body, callable $reply): void
 {
-    checkVersion($kit);
     $handle = handle($kit, $type);
     $calls = curl_multi_init(); // holds the connection
     $refused = []; // status other than 200 => number of responses, with those to probes
@@ -119,35 +118,28 @@ function handle(Kit $kit, string $type): CurlHandle
     return $handle;
 }
 
-/** Ends the node with 3 for a version of HTTP that this cell does not have. */
-function checkVersion(Kit $kit): void
-{
-    $version = $kit->spec->settings['http_version'] ?? 'default';
-    if (!in_array($version, ['default', '1.1'], true)) {
-        throw new Refused('settings.http_version: this cell has default and 1.1', 3);
-    }
-}
-
 function announceClient(Kit $kit, int $discovery_ns): void
 {
     $spec = $kit->spec;
     $curl = curl_version();
     $library = ['name' => 'curl', 'version' => $curl['version'], 'build' => 'PHP ' . PHP_VERSION
         . ', ' . ($spec->settings['tls'] ? $curl['ssl_version'] : 'no TLS')];
-    ready(1, $discovery_ns, $library, [
+    ready($kit, 1, $discovery_ns, $library, [
         'keep_alive' => $spec->settings['keep_alive'] === 'off' ? 'off' : 'on',
         'tcp_nodelay' => $spec->settings['tcp_nodelay'] !== 'off', 'tls' => $spec->settings['tls'],
-        'server_workers' => $spec->settings['server_workers'], 'transport' => 'tcp/ipv4',
+        'transport' => 'tcp/ipv4',
     ]);
 }
 
 /** Prints READY with the guarantee of HTTP. */
-function ready(?int $matched, ?int $discovery_ns, array $library, array $effective): void
-{
-    \Wattwire\line('READY', [
-        'matched' => $matched, 'startup_ns' => hrtime(true) - \Wattwire\BEGIN_NS,
-        'discovery_ns' => $discovery_ns, 'library' => $library,
-        'effective' => ['http_version' => '1.1'] + $effective,
-        'guarantee' => ['delivery' => 'reliable', 'ordering' => 'none', 'overload' => 'block'],
-    ]);
+function ready(
+    Kit $kit,
+    ?int $matched,
+    ?int $discovery_ns,
+    array $library,
+    array $effective
+): void {
+    $guarantee = ['delivery' => 'reliable', 'ordering' => 'none', 'overload' => 'block'];
+    $effective += ['http_version' => '1.1'];
+    $kit->ready($matched, $discovery_ns, $library, $effective, $guarantee);
 }

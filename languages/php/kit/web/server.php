@@ -24,7 +24,6 @@ const STOP_NS = 500_000_000;
  */
 function serve(Kit $kit, string $public, string $path, array $library): void
 {
-    checkVersion($kit);
     $out = realpath($_SERVER['argv'][4]);
     $socket = socket_create(AF_INET, SOCK_STREAM, SOL_TCP);
     $host = $kit->spec->host_address;
@@ -136,7 +135,7 @@ function awaitAnswer(Kit $kit, array $processes, string $pool, string $url): str
 function announceServer(Kit $kit, array $library, string $server): void
 {
     $spec = $kit->spec;
-    ready(null, null, $library + ['build' => $server], [
+    ready($kit, null, null, $library + ['build' => $server], [
         'keep_alive' => 'on', 'server' => $server,
         'tcp_nodelay' => $spec->settings['tcp_nodelay'] !== 'off', 'tls' => $spec->settings['tls'],
         'server_workers' => $spec->settings['server_workers'] ?: DEFAULT_WORKERS,

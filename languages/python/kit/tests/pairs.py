@@ -29,15 +29,21 @@ LISTENERS = {
     "action": ("action_server", "action_client"),
     "pingpong": ("pong", "ping"),
 }
+CAPABILITIES = [
+    "encoding.bytes", "encoding.text", "encoding.record", "pacing.kit", "pacing.native",
+    "loop.open", "loop.closed", "reply.echo", "reply.ack", "reply.literal", "literal",
+    "async_client",
+]  # fmt: skip
+PAYLOAD_BYTES_MAX = 67_108_864
 OVERRUN_NS = 60_000_000_000
 """A schedule ends by its count, also on a machine that stalls: its overrun would drop messages."""
 _built: dict[Path, Path] = {}
 
 
 def spec(pattern: str, role: str, node: int, peers: list[int], **changes: Any) -> dict[str, Any]:
-    """Return a complete spec; keys in `changes` have `__` in place of the dot."""
+    """Return a spec without settings; keys in `changes` have `__` in place of the dot."""
     values: dict[str, Any] = {
-        "contract": 2, "run": "test0", "cell": "loopback/python", "pattern": pattern,
+        "contract": 3, "run": "test0", "cell": "loopback/python", "pattern": pattern,
         "role": role, "node": node, "index": 0, "peers.nodes": peers,
         "peers.count": len(peers), "peers.endpoints": [], "loop": "open",
         "period_ns": 2_000_000, "phase_ns": 0, "duration_ns": 100_000_000, "count": 0,
@@ -47,7 +53,10 @@ def spec(pattern: str, role: str, node: int, peers: list[int], **changes: Any) -
         "payload.seed": 7, "payload.literal": "", "reply": "echo", "reply.literal": "",
         "verify": "full", "action.feedback": 0, "record.capacity": 10_000, "tls.authority": "",
         "host.address": "127.0.0.1", "host.interface": "lo", "peers.addresses": ["127.0.0.1"],
-        "tls.certificate": "", "tls.key": "",
+        "tls.certificate": "", "tls.key": "", "declared.roles": [role],
+        "declared.capabilities": CAPABILITIES, "declared.payload_bytes_min": 0,
+        "declared.payload_bytes_max": PAYLOAD_BYTES_MAX,
+        "declared.record_bytes_max": PAYLOAD_BYTES_MAX,
     }  # fmt: skip
     for key, value in changes.items():
         values[key.replace("__", ".")] = value
@@ -57,14 +66,20 @@ def spec(pattern: str, role: str, node: int, peers: list[int], **changes: Any) -
 
 
 def settings(middleware: str, **changes: Any) -> dict[str, Any]:
-    """Return the settings of a middleware: its defaults, with `changes`."""
+    """Return the settings of a middleware and their types: its defaults, with `changes`."""
     try:
         import tomllib
     except ModuleNotFoundError:  # Python 3.10
         import tomli as tomllib
     text = (ROOT / "middleware" / middleware / "middleware.toml").read_text()
-    values = {name: entry["default"] for name, entry in tomllib.loads(text)["settings"].items()}
-    return {f"settings.{name}": changes.get(name, value) for name, value in values.items()}
+    tables = tomllib.loads(text)["settings"]
+    values: dict[str, Any] = {
+        f"declared.{kind}_settings": [n for n, table in tables.items() if table["type"] == kind]
+        for kind in ("string", "integer", "boolean")
+    }
+    for name, table in tables.items():
+        values[f"settings.{name}"] = changes.get(name, table["default"])
+    return values
 
 
 def command(cell: str) -> list[str]:

@@ -209,7 +209,7 @@ def test_a_start_in_the_past_is_refused(language: str, tmp_path: Path) -> None:
         ({"node": True}, 2, "node"),
         ({"settings__surprise": 1}, 2, "settings.surprise"),
         ({"settings__die_at": 5}, 2, "settings.die_at"),
-        ({"payload__bytes": 200_000}, 3, None),
+        ({"declared__payload_bytes_max": 63}, 3, None),
     ],
 )
 def test_a_bad_spec_is_refused(

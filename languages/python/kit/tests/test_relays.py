@@ -14,7 +14,7 @@ from wattwire_kit import UNREADABLE, Kit
 from wattwire_kit.constants import PROBE
 from wattwire_kit.payload import Payload
 from wattwire_kit.record import RecordPayload
-from wattwire_kit.spec import BadSpec, Unsupported, check_capabilities, parse_spec
+from wattwire_kit.spec import BadSpec, Unsupported, check_declaration, parse_spec
 
 MESSAGE, RELAY = 0, 6
 SHAPES: dict[str, dict[str, Any]] = {
@@ -252,12 +252,15 @@ def test_the_faults_of_a_sender_apply_to_a_relay(tmp_path: Path) -> None:
 
 def node_error(changes: dict[str, Any]) -> Exception | None:
     """Return the error of a node that reads a relay's spec with `changes`."""
-    values = chain_specs("loopback", 1)[1] | changes
+    declared = {
+        "declared.roles": ["relay", "source"],
+        "declared.capabilities": ["encoding.bytes", "loop.open"],
+    }
+    values = chain_specs("loopback", 1)[1] | declared | changes
     values = {key: value for key, value in values.items() if value is not None}
-    names = {key[9:]: type(value) for key, value in values.items() if key.startswith("settings.")}
     try:
-        read = parse_spec(json.dumps(values).encode(), "spec.json", names)
-        check_capabilities(read, {"relay": "", "source": ""}, ("encoding.bytes", "loop.open"), None)
+        read = parse_spec(json.dumps(values).encode(), "spec.json")
+        check_declaration(read, ("relay", "source"))
     except (BadSpec, Unsupported) as error:
         return error
     return None

@@ -118,14 +118,14 @@ def test_a_sample_file_has_the_golden_bytes(case: dict[str, Any], tmp_path: Path
 @pytest.mark.parametrize("case", vectors("spec")["valid"], ids=lambda c: c["name"])
 def test_a_valid_spec_is_read(case: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "spec.json").write_text(json.dumps(case["spec"]))
-    assert read_spec(str(tmp_path / "spec.json"), {}) == case["spec"]
+    assert read_spec(str(tmp_path / "spec.json")) == case["spec"]
 
 
 @pytest.mark.parametrize("case", vectors("spec")["invalid"], ids=lambda c: c["name"])
 def test_an_invalid_spec_names_its_key(case: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "spec.json").write_text(json.dumps(case["spec"]))
     with pytest.raises(BadSpec) as caught:
-        read_spec(str(tmp_path / "spec.json"), {})
+        read_spec(str(tmp_path / "spec.json"))
     assert caught.value.key == case["key"]
 
 
@@ -133,5 +133,5 @@ def test_an_invalid_spec_names_its_key(case: dict[str, Any], tmp_path: Path) -> 
 def test_a_file_that_is_not_a_spec_is_rejected(case: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "spec.json").write_text(case["text"])
     with pytest.raises(BadSpec) as caught:
-        read_spec(str(tmp_path / "spec.json"), {})
+        read_spec(str(tmp_path / "spec.json"))
     assert caught.value.key == case["key"]

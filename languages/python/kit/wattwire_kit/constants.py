@@ -2,7 +2,7 @@
 
 from struct import Struct
 
-CONTRACT = 2
+CONTRACT = 3
 PATTERN_ROLES = {
     "topic": ("publisher", "subscriber"),
     "service": ("client", "server"),
@@ -87,6 +87,14 @@ KEYS: dict[str, object] = {
     "tls.authority": str,
     "tls.certificate": str,
     "tls.key": str,
+    "declared.roles": [str],
+    "declared.capabilities": [str],
+    "declared.payload_bytes_min": int,
+    "declared.payload_bytes_max": int,
+    "declared.record_bytes_max": int,
+    "declared.string_settings": [str],
+    "declared.integer_settings": [str],
+    "declared.boolean_settings": [str],
 }
 # The keys that only specs of the pattern pipeline have.
 PIPELINE_KEYS: dict[str, object] = {

@@ -15,7 +15,7 @@ from .payload import Payload
 from .record import RecordPayload
 from .recorder import Recorder
 from .schedule import NEVER_NS
-from .spec import MiddlewareFailed
+from .spec import SETTING, MiddlewareFailed
 
 NAP_NS = 100_000_000
 """Maximum time between two checks for STOP during a wait."""
@@ -70,7 +70,15 @@ class Core:
         self._arrivals = itertools.count()
 
     def setting(self, name: str) -> Any:
-        return self.spec[f"settings.{name}"]
+        return self.spec[f"{SETTING}{name}"]
+
+    def _settings(self) -> dict[str, Any]:
+        """Return the requested settings, which are in force unless the library reports others."""
+        return {
+            key.removeprefix(SETTING): value
+            for key, value in self.spec.items()
+            if key.startswith(SETTING)
+        }
 
     def sending_topic(self) -> str:
         """Return `topic`, or the name of the channel of a pipeline on which this node sends."""
@@ -136,7 +144,7 @@ class Core:
             "startup_ns": monotonic_ns() - self._process_start_ns,
             "discovery_ns": discovery_ns,
             "library": dict(zip(("name", "version", "build"), library, strict=True)),
-            "effective": dict(effective),
+            "effective": {**self._settings(), **effective},
             "guarantee": dict(zip(("delivery", "ordering", "overload"), guarantee, strict=True)),
         }
         self._dialogue.line("READY", fields)

@@ -7,20 +7,19 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
 PROCESS_START_NS = time.monotonic_ns()  # before the rest of the kit and the middleware load
 
+from .constants import ROLE_CODES  # noqa: E402
 from .dialogue import Dialogue  # noqa: E402
 from .kit import Kit  # noqa: E402
 from .spec import (  # noqa: E402
     BadSpec,
     MiddlewareFailed,
-    RoleTable,
+    Role,
     Unsupported,
-    check_capabilities,
-    check_settings,
+    check_declaration,
     read_spec,
 )
 
@@ -34,21 +33,22 @@ def _arguments(argv: Sequence[str]) -> tuple[str, str]:
     return options["--spec"], options["--out"]
 
 
-def run(
-    roles: RoleTable,
-    settings: Mapping[str, Any],
-    capabilities: Sequence[str],
-    payload_bytes_max: int | None = None,
-    record_bytes_max: int | None = None,
-    allowed: Mapping[str, Sequence[Any]] | None = None,
-) -> None:
+def _check_names(roles: Collection[str]) -> None:
+    """Raise BadSpec for an argument that is no role, such as `settings` of contract version 2."""
+    for name in roles:
+        if name not in ROLE_CODES:
+            allowed = f"{', '.join(ROLE_CODES)}; the manifests declare the rest"
+            raise BadSpec("run()", name, allowed)
+
+
+def run(**roles: Role) -> None:
     """Run this node and end the process; see the API page. Never returns."""
     dialogue = Dialogue()
     try:
+        _check_names(roles)
         spec_path, out = _arguments(sys.argv[1:])
-        spec = read_spec(spec_path, settings)
-        check_capabilities(spec, roles, capabilities, payload_bytes_max, record_bytes_max)
-        check_settings(spec, allowed or {})
+        spec = read_spec(spec_path)
+        check_declaration(spec, roles)
         dialogue.listen()
         kit = Kit(spec, dialogue, PROCESS_START_NS, out)
         role = roles[spec["role"]]

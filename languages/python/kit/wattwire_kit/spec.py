@@ -1,14 +1,16 @@
-"""Reader of a node's spec, which checks keys, types and capabilities (C-02, C-03)."""
+"""Reader of a node's spec, which checks keys, types and the declaration (C-02, C-03)."""
 
 from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from .constants import CONTRACT, KEYS, PIPELINE_KEYS, SENDERS
 
+SETTING, ALLOWED = "settings.", "declared.allowed."
+"""Prefixes of the keys with a setting's value and with its supported values."""
 ONE_WAY = ("topic", "pipeline")
 """The patterns without replies."""
 POINT_BYTES = 16
@@ -64,16 +66,16 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return values
 
 
-def read_spec(path: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Read and check a spec; `settings` maps the cell's setting names to types."""
+def read_spec(path: str) -> dict[str, Any]:
+    """Read and check a spec."""
     try:
         with open(path, "rb") as file:
-            return parse_spec(file.read(), path, settings)
+            return parse_spec(file.read(), path)
     except OSError as error:
         raise BadSpec("--spec", path, f"a readable JSON file ({error})") from error
 
 
-def parse_spec(text: bytes, where: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+def parse_spec(text: bytes, where: str) -> dict[str, Any]:
     """Check the text of a spec; error messages name `where` as its place."""
     try:
         spec = json.loads(text.decode("utf-8"), object_pairs_hook=_without_repetition)
@@ -81,18 +83,18 @@ def parse_spec(text: bytes, where: str, settings: Mapping[str, Any]) -> dict[str
         raise BadSpec("--spec", where, f"a JSON text ({error})") from error
     if not isinstance(spec, dict):
         raise BadSpec("--spec", where, "a flat JSON object")
-    kinds = _kinds(spec.get("pattern"), settings)
-    known = ", ".join(settings)
+    if spec.get("contract") != CONTRACT:
+        raise BadSpec("contract", spec.get("contract"), str(CONTRACT))
+    _check_types(spec, KEYS)
+    further = PIPELINE_KEYS if spec["pattern"] == "pipeline" else {}
+    settings = setting_types(spec)
+    kinds = {**further, **{f"{SETTING}{name}": kind for name, kind in settings.items()}}
+    levels = {f"{ALLOWED}{name}": [kind] for name, kind in settings.items()}
     for key, value in spec.items():
-        if key not in kinds:
+        if key not in KEYS and key not in kinds and key not in levels:
+            known = ", ".join(settings)
             raise BadSpec(key, value, f"only known keys; the settings are {known}")
-    for key, kind in kinds.items():
-        if key not in spec:
-            raise BadSpec(key, None, _describe(kind))
-        if not _is_of(spec[key], kind):
-            raise BadSpec(key, spec[key], _describe(kind))
-    if spec["contract"] != CONTRACT:
-        raise BadSpec("contract", spec["contract"], str(CONTRACT))
+    _check_types(spec, {**kinds, **{key: kind for key, kind in levels.items() if key in spec}})
     for key, addresses in (
         ("host.address", [spec["host.address"]]),
         ("peers.addresses", spec["peers.addresses"]),
@@ -103,6 +105,20 @@ def parse_spec(text: bytes, where: str, settings: Mapping[str, Any]) -> dict[str
     return spec
 
 
+def setting_types(spec: Mapping[str, Any]) -> dict[str, type]:
+    """Return the declared settings with their types."""
+    types = (("string", str), ("integer", int), ("boolean", bool))
+    return {name: kind for word, kind in types for name in spec[f"declared.{word}_settings"]}
+
+
+def _check_types(spec: Mapping[str, Any], kinds: Mapping[str, Any]) -> None:
+    for key, kind in kinds.items():
+        if key not in spec:
+            raise BadSpec(key, None, _describe(kind))
+        if not _is_of(spec[key], kind):
+            raise BadSpec(key, spec[key], _describe(kind))
+
+
 def _is_ipv4(address: str) -> bool:
     try:
         socket.inet_pton(socket.AF_INET, address)
@@ -111,27 +127,29 @@ def _is_ipv4(address: str) -> bool:
     return True
 
 
-def _kinds(pattern: object, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the types of a spec's keys, in the order in which they are checked.
+def check_declaration(spec: Mapping[str, Any], roles: Collection[str]) -> None:
+    """Raise Unsupported if the spec requests something that is not declared (C-03).
 
-    If the pattern is missing or not a string, the spec may have the keys of a pipeline, so that the
-    error names the pattern.
+    `roles` are those for which the cell has a function.
     """
-    is_pipeline = pattern == "pipeline" or not isinstance(pattern, str)
-    keys = {**KEYS, **PIPELINE_KEYS} if is_pipeline else KEYS
-    return {**keys, **{f"settings.{name}": kind for name, kind in settings.items()}}
+    known = [name for name in spec["declared.roles"] if name in roles]
+    if spec["role"] not in known:
+        raise Unsupported(f"role {spec['role']}; this cell has {', '.join(known)}")
+    capabilities = spec["declared.capabilities"]
+    for name in _required_capabilities(spec):
+        if name not in capabilities:
+            raise Unsupported(f"{name}; this cell has {', '.join(capabilities)}")
+    if spec["payload.encoding"] == "pointcloud":
+        _check_point_cloud(spec)
+    _check_size(spec)
+    for name in setting_types(spec):
+        value, allowed = spec[f"{SETTING}{name}"], spec.get(f"{ALLOWED}{name}")
+        if allowed is not None and value not in allowed:
+            supported = ", ".join(map(repr, allowed))
+            raise Unsupported(f"{name} = {value!r}; supported: {supported}")
 
 
-def check_capabilities(
-    spec: Mapping[str, Any],
-    roles: Mapping[str, object],
-    capabilities: Sequence[str],
-    payload_bytes_max: int | None,
-    record_bytes_max: int | None = None,
-) -> None:
-    """Raise Unsupported if the cell lacks a role, capability or size of the spec (C-03)."""
-    if spec["role"] not in roles:
-        raise Unsupported(f"role {spec['role']}; this cell has {', '.join(roles)}")
+def _required_capabilities(spec: Mapping[str, Any]) -> list[str]:
     required = [f"encoding.{spec['payload.encoding']}", f"loop.{spec['loop']}"]
     if spec["role"] in SENDERS:
         required.append(f"pacing.{spec['pacing']}")
@@ -141,16 +159,17 @@ def check_capabilities(
         required.append("literal")
     if spec["role"] in ("client", "ping") and spec["loop"] == "open":
         required += ["async_client"] if spec["outstanding_max"] > 1 else []
-    for name in required:
-        if name not in capabilities:
-            raise Unsupported(f"{name}; this cell has {', '.join(capabilities)}")
-    if spec["payload.encoding"] == "pointcloud":
-        _check_point_cloud(spec)
-    size, size_max = spec["payload.bytes"], payload_bytes_max
-    if spec["payload.encoding"] == "record" and record_bytes_max is not None:
-        size_max = record_bytes_max
-    if size_max is not None and size > size_max:
+    return required
+
+
+def _check_size(spec: Mapping[str, Any]) -> None:
+    size, encoding = spec["payload.bytes"], spec["payload.encoding"]
+    size_max = spec[f"declared.{'record' if encoding == 'record' else 'payload'}_bytes_max"]
+    if size > size_max:
         raise Unsupported(f"payload.bytes {size}; this cell carries at most {size_max}")
+    size_min = spec["declared.payload_bytes_min"] * {"bytes": 1, "text": 2}.get(encoding, 0)
+    if size < size_min and not spec["payload.literal"]:
+        raise Unsupported(f"payload.bytes {size}; this cell carries at least {size_min}")
 
 
 def _check_point_cloud(spec: Mapping[str, Any]) -> None:
@@ -169,12 +188,5 @@ def _check_point_cloud(spec: Mapping[str, Any]) -> None:
         )
 
 
-def check_settings(spec: Mapping[str, Any], allowed: Mapping[str, Sequence[Any]]) -> None:
-    """Raise Unsupported for a value that the cell does not support (C-03)."""
-    for name, values in allowed.items():
-        if spec[f"settings.{name}"] not in values:
-            supported = ", ".join(map(repr, values))
-            raise Unsupported(f"{name} = {spec[f'settings.{name}']!r}; supported: {supported}")
-
-
-RoleTable = Mapping[str, "str | Callable[..., None]"]
+Role = str | Callable[..., None]
+"""A role's function, or its module and name as "module:function"."""

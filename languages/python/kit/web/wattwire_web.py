@@ -148,7 +148,6 @@ class Caller:
             "keep_alive": kit.setting("keep_alive") != "off",
             "tcp_nodelay": True,  # urllib3 sets it on every connection
             "tls": "on" if kit.spec["tls.authority"] else "none",
-            "server_workers": kit.setting("server_workers"),
             "transport": "http/1.1 over tcp",
         }
         if "settings.http_version" in kit.spec:

@@ -19,6 +19,7 @@ class Given
   def strings(_key) = []
   def integers(_key) = []
   def settings = {}
+  def allowed = {}
 end
 
 def messages(encoding, bytes, seed, node, verify)
@@ -68,7 +69,7 @@ ANSWERS = {
     "#{samples.recorded} #{samples.overflow}"
   end,
   'spec' => lambda do |path|
-    Wattwire::Spec.read(path, {})
+    Wattwire::Spec.read(path)
     'ok'
   rescue Wattwire::Refused => error
     error.key

@@ -31,9 +31,12 @@ module Wattwire
     def workers = @sender.workers
     def listening(*endpoints) = @dialogue.line('LISTENING', { endpoints: endpoints })
 
-    # Prints READY with these fields and startup_ns.
-    def ready(fields)
-      @dialogue.line('READY', { discovery_ns: nil, startup_ns: now - START_NS, **fields })
+    # Prints READY with these fields and startup_ns. Adds the settings that `effective` lacks, with
+    # their requested values.
+    def ready(effective:, **fields)
+      known = @spec.settings.transform_keys(&:to_sym).merge(effective)
+      @dialogue.line('READY', { discovery_ns: nil, startup_ns: now - START_NS, effective: known,
+                                **fields })
     end
 
     # Waits until the block's number reaches peers.count; returns the ns it took.

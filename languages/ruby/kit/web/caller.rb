@@ -20,8 +20,7 @@ module Web
     end
 
     def ready(discovery_ns)
-      common = { keep_alive: @keep ? 'on' : 'off', transport: 'tcp/ipv4',
-                 server_workers: @kit.setting('server_workers') }
+      common = { keep_alive: @keep ? 'on' : 'off', transport: 'tcp/ipv4' }
       @kit.ready(
         matched: 1, discovery_ns: discovery_ns, effective: common.merge(effective),
         library: library.merge(build: RUBY_DESCRIPTION),

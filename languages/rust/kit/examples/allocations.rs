@@ -7,8 +7,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell as Counter;
 
 use wattwire_kit::{
-    now_ns, run, sleep_until_ns, Buffer, Call, Cell, Error, Events, Guarantee, Kit, Library, Map,
-    Message, Ready, SendFailed, Slot, Type,
+    now_ns, run, sleep_until_ns, Buffer, Call, Error, Events, Guarantee, Kit, Library, Message,
+    Ready, SendFailed, Slot,
 };
 
 struct Counting;
@@ -34,31 +34,15 @@ unsafe impl GlobalAlloc for Counting {
 static COUNTING: Counting = Counting;
 
 fn main() {
-    run(Cell {
-        roles: &[
-            ("publisher", |kit| counted(kit, publish)),
-            ("subscriber", |kit| counted(kit, subscribe)),
-            ("relay", |kit| counted(kit, relay)),
-            ("client", |kit| counted(kit, call)),
-            ("server", |kit| counted(kit, serve)),
-            ("action_client", |kit| counted(kit, drive)),
-            ("action_server", |kit| counted(kit, perform)),
-        ],
-        settings: &[("arrivals", Type::Integer), ("planted", Type::Boolean)],
-        capabilities: &[
-            "encoding.bytes",
-            "encoding.text",
-            "pacing.kit",
-            "pacing.native",
-            "loop.open",
-            "loop.closed",
-            "reply.echo",
-            "reply.ack",
-            "async_client",
-        ],
-        payload_bytes_max: None,
-        record_bytes_max: None,
-    })
+    run(&[
+        ("publisher", |kit| counted(kit, publish)),
+        ("subscriber", |kit| counted(kit, subscribe)),
+        ("relay", |kit| counted(kit, relay)),
+        ("client", |kit| counted(kit, call)),
+        ("server", |kit| counted(kit, serve)),
+        ("action_client", |kit| counted(kit, drive)),
+        ("action_server", |kit| counted(kit, perform)),
+    ])
 }
 
 /// The state of a role before its window, and the number of its arrivals.
@@ -98,7 +82,7 @@ fn counted(kit: &'static Kit, role: fn(Window) -> Result<(), Error>) -> Result<(
     kit.ready(&Ready {
         matched: None,
         library: Library::default(),
-        effective: Map::new(),
+        effective: Vec::new(),
         guarantee: Guarantee { delivery: "best_effort", ordering: "none", overload: "drop_newest" },
         discovery_ns: None,
     });

@@ -4,18 +4,12 @@ use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-use wattwire_kit::{readable, run, Cell, Error, Guarantee, Kit, Library, Map, Ready};
+use wattwire_kit::{readable, run, Error, Guarantee, Kit, Library, Ready};
 
 const BYTES_MAX: usize = 4096;
 
 fn main() {
-    run(Cell {
-        roles: &[("source", send), ("relay", relay), ("sink", receive)],
-        settings: &[],
-        capabilities: &["encoding.bytes", "pacing.kit", "loop.open"],
-        payload_bytes_max: Some(BYTES_MAX as i64),
-        record_bytes_max: None,
-    })
+    run(&[("source", send), ("relay", relay), ("sink", receive)])
 }
 
 fn listen(kit: &Kit) -> io::Result<UnixDatagram> {
@@ -33,7 +27,7 @@ fn ready(kit: &Kit) {
     kit.ready(&Ready {
         matched: None,
         library: Library::default(),
-        effective: Map::new(),
+        effective: Vec::new(),
         guarantee: Guarantee { delivery: "reliable", ordering: "per_sender", overload: "block" },
         discovery_ns: None,
     });

@@ -2,10 +2,10 @@
 
 use crate::json_type::Type;
 
-pub const CONTRACT: i64 = 2;
+pub const CONTRACT: i64 = 3;
 
 /// The keys of a spec and the types of their values (C-02).
-pub const KEYS: [(&str, Type); 40] = [
+pub const KEYS: [(&str, Type); 48] = [
     ("contract", Type::Integer),
     ("run", Type::String),
     ("cell", Type::String),
@@ -46,6 +46,14 @@ pub const KEYS: [(&str, Type); 40] = [
     ("tls.authority", Type::String),
     ("tls.certificate", Type::String),
     ("tls.key", Type::String),
+    ("declared.roles", Type::Strings),
+    ("declared.capabilities", Type::Strings),
+    ("declared.payload_bytes_min", Type::Integer),
+    ("declared.payload_bytes_max", Type::Integer),
+    ("declared.record_bytes_max", Type::Integer),
+    ("declared.string_settings", Type::Strings),
+    ("declared.integer_settings", Type::Strings),
+    ("declared.boolean_settings", Type::Strings),
 ];
 
 /// The keys that only specs of the pattern pipeline have (C-37).

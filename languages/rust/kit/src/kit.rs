@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::sync::{Mutex, MutexGuard};
 
-use serde_json::{json, Map, Value};
+use serde_json::{json, Value};
 
 use crate::clock::{now_ns, sleep_until_ns, SECOND_NS};
 use crate::constants::{flag, is_sender, Kind, GUARANTEE_WORDS, ROLES, UNKNOWN_NS, UNKNOWN_PEER};
@@ -39,8 +39,9 @@ pub struct Guarantee {
 pub struct Ready {
     pub matched: Option<usize>,
     pub library: Library,
-    /// The effective settings; initialise with `kit.spec().settings()`.
-    pub effective: Map<String, Value>,
+    /// The values in force that the library reports, and other known values. The kit adds the
+    /// requested values of the other settings.
+    pub effective: Vec<(&'static str, Value)>,
     pub guarantee: Guarantee,
     pub discovery_ns: Option<i64>,
 }
@@ -259,12 +260,16 @@ impl Kit {
             "guarantee: found {delivery}, {ordering}, {overload}; allowed: the values of C-07"
         );
         let Library { name, version, build } = &ready.library;
+        let mut effective = self.spec.settings();
+        for (name, value) in &ready.effective {
+            effective.insert((*name).into(), value.clone());
+        }
         let line = json!({
             "matched": ready.matched,
             "startup_ns": now_ns() - self.process_start_ns,
             "discovery_ns": ready.discovery_ns,
             "library": {"name": name, "version": version, "build": build},
-            "effective": ready.effective,
+            "effective": effective,
             "guarantee": {"delivery": delivery, "ordering": ordering, "overload": overload},
         });
         self.dialogue.line("READY", &line);

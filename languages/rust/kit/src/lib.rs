@@ -32,16 +32,15 @@ pub use clock::{now_ns, readable, sleep_until_ns};
 pub use error::{causes, failed, Error, SendFailed};
 pub use event_loop::Events;
 pub use futures::{Futures, Runtime};
-pub use json_type::Type;
 pub use kit::{Guarantee, Kit, Library, Ready};
 pub use message::{Answer, Buffer, Message};
-pub use node::{run, Cell, Role};
+pub use node::{run, Role};
 pub use payload::COUNTER_MASK;
 pub use pipeline::Relay;
 pub use receiving::Request;
 pub use record::{Record, Sample};
 pub use schedule::Slot;
-pub use serde_json::{Map, Value};
+pub use serde_json::Value;
 
 /// The version of the compiler that built this program, for READY's `library.build`.
 pub const COMPILER: &str = env!("WATTWIRE_COMPILER");

@@ -1,4 +1,4 @@
-//! The description of a cell, and the main function of a node.
+//! The main function of a node.
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -8,26 +8,15 @@ use crate::clock::now_ns;
 use crate::constants::is_sender;
 use crate::dialogue::{exit_now, Dialogue};
 use crate::error::Error;
-use crate::json_type::Type;
 use crate::kit::Kit;
 use crate::spec::Spec;
 
 /// The function of a role. When it returns, the kit writes the samples and prints DONE.
 pub type Role = fn(&'static Kit) -> Result<(), Error>;
 
-/// The roles, settings and capabilities of a cell.
-#[derive(Clone, Copy)]
-pub struct Cell {
-    pub roles: &'static [(&'static str, Role)],
-    pub settings: &'static [(&'static str, Type)],
-    pub capabilities: &'static [&'static str],
-    pub payload_bytes_max: Option<i64>,
-    /// Maximum nominal size of records, if they grow on the wire; None: payload_bytes_max.
-    pub record_bytes_max: Option<i64>,
-}
-
-/// Runs this node and ends the process. Must be the first statement of `main`.
-pub fn run(cell: Cell) -> ! {
+/// Runs this node and ends the process. Must be the first statement of `main`. `roles` names the
+/// function of each role.
+pub fn run(roles: &[(&str, Role)]) -> ! {
     let process_start_ns = now_ns();
     let dialogue: &'static Dialogue = match Dialogue::open() {
         Ok(dialogue) => Box::leak(Box::new(dialogue)),
@@ -40,16 +29,20 @@ pub fn run(cell: Cell) -> ! {
     };
     // A panic in any thread ends the node, because the node would no longer be complete.
     std::panic::set_hook(Box::new(|info| dialogue.fail(4, None, &info.to_string())));
-    if let Err(error) = run_role(cell, dialogue, process_start_ns) {
+    if let Err(error) = run_role(roles, dialogue, process_start_ns) {
         dialogue.fail(error.code(), error.key(), &error.to_string());
     }
     exit_now(0)
 }
 
-fn run_role(cell: Cell, dialogue: &'static Dialogue, process_start_ns: i64) -> Result<(), Error> {
+fn run_role(
+    roles: &[(&str, Role)],
+    dialogue: &'static Dialogue,
+    process_start_ns: i64,
+) -> Result<(), Error> {
     let (spec_path, out) = read_arguments()?;
-    let spec = Spec::read(&spec_path, cell.settings)?;
-    let role = check_capabilities(&spec, &cell)?;
+    let spec = Spec::read(&spec_path)?;
+    let role = check_declaration(&spec, roles)?;
     dialogue.listen();
     // Never freed, because threads use the kit until the process ends.
     let kit: &'static Kit = Box::leak(Box::new(Kit::new(spec, dialogue, process_start_ns)?));
@@ -79,20 +72,36 @@ fn is_writable_folder(path: &Path) -> bool {
     path.is_dir() && unsafe { libc::access(name.as_ptr(), libc::W_OK | libc::X_OK) } == 0
 }
 
-/// Returns the role's function, or Unsupported if the specification requires a capability that the
-/// cell lacks (C-03).
-fn check_capabilities(spec: &Spec, cell: &Cell) -> Result<Role, Error> {
+/// Returns the role's function, or Unsupported if the specification requires something that it does
+/// not declare, or a role without a function (C-03).
+fn check_declaration(spec: &Spec, roles: &[(&str, Role)]) -> Result<Role, Error> {
     let name = spec.string("role");
-    let Some(&(_, role)) = cell.roles.iter().find(|(known, _)| *known == name) else {
-        let known: Vec<&str> = cell.roles.iter().map(|&(name, _)| name).collect();
-        let reason = format!("role {name}; this cell supports {}", known.join(", "));
+    let declared = spec.strings("declared.roles");
+    let known = roles.iter().filter(|(role, _)| declared.contains(role));
+    let Some(&(_, role)) = known.clone().find(|(role, _)| *role == name) else {
+        let names: Vec<&str> = known.map(|&(role, _)| role).collect();
+        let reason = format!("role {name}; this cell supports {}", names.join(", "));
         return Err(Error::Unsupported(reason));
     };
+    let capabilities = spec.strings("declared.capabilities");
+    let required = required_capabilities(spec);
+    if let Some(missing) = required.iter().find(|name| !capabilities.contains(&name.as_str())) {
+        let known = capabilities.join(", ");
+        return Err(Error::Unsupported(format!("{missing}; this cell supports {known}")));
+    }
+    match unsupported_size(spec).or_else(|| spec.unsupported_setting()) {
+        Some(reason) => Err(Error::Unsupported(reason)),
+        None => Ok(role),
+    }
+}
+
+fn required_capabilities(spec: &Spec) -> Vec<String> {
+    let role = spec.string("role");
     let mut required = vec![
         format!("encoding.{}", spec.string("payload.encoding")),
         format!("loop.{}", spec.string("loop")),
     ];
-    if is_sender(name) {
+    if is_sender(role) {
         required.push(format!("pacing.{}", spec.string("pacing")));
     }
     if !["topic", "pipeline"].contains(&spec.string("pattern")) {
@@ -102,21 +111,26 @@ fn check_capabilities(spec: &Spec, cell: &Cell) -> Result<Role, Error> {
         required.push("literal".into());
     }
     let overlapping = spec.string("loop") == "open" && spec.integer("outstanding_max") > 1;
-    if ["client", "ping"].contains(&name) && overlapping {
+    if ["client", "ping"].contains(&role) && overlapping {
         required.push("async_client".into());
     }
-    if let Some(missing) = required.iter().find(|name| !cell.capabilities.contains(&name.as_str()))
-    {
-        let known = cell.capabilities.join(", ");
-        return Err(Error::Unsupported(format!("{missing}; this cell supports {known}")));
-    }
+    required
+}
+
+/// Returns a reason if the payload is longer or shorter than declared.
+fn unsupported_size(spec: &Spec) -> Option<String> {
     let bytes = spec.integer("payload.bytes");
-    let is_record = spec.string("payload.encoding") == "record";
-    let record_bytes_max = cell.record_bytes_max.filter(|_| is_record);
-    match record_bytes_max.or(cell.payload_bytes_max) {
-        Some(limit) if bytes > limit => Err(Error::Unsupported(format!(
-            "payload.bytes {bytes}; this cell supports at most {limit}"
-        ))),
-        _ => Ok(role),
+    let (kind, unit) = match spec.string("payload.encoding") {
+        "bytes" => ("payload", 1),
+        "text" => ("payload", 2),
+        "record" => ("record", 0),
+        _ => ("payload", 0),
+    };
+    let most = spec.integer(&format!("declared.{kind}_bytes_max"));
+    let least = unit * spec.integer("declared.payload_bytes_min");
+    if bytes > most {
+        return Some(format!("payload.bytes {bytes}; this cell supports at most {most}"));
     }
+    let is_short = bytes < least && spec.string("payload.literal").is_empty();
+    is_short.then(|| format!("payload.bytes {bytes}; this cell supports at least {least}"))
 }

@@ -33,6 +33,7 @@ fn spec(case: &Case, messages: u64) -> Value {
         "period_ns": period_ns, "duration_ns": period_ns * messages, "overrun_ns": 60 * SECOND_NS,
         "timeout_ns": 10 * SECOND_NS, "quiet_ms": 1, "action.feedback": 2,
         "settings.arrivals": messages, "settings.planted": case.planted,
+        "declared.integer_settings": ["arrivals"], "declared.boolean_settings": ["planted"],
     }));
     for &(key, value) in case.keys {
         spec[key] = serde_json::from_str(value).unwrap_or_else(|_| value.into());

@@ -180,7 +180,7 @@ fn specifications_are_accepted_or_rejected_with_the_key() {
     let path = scratch("spec.json");
     let rejected_key = |text: String| {
         fs::write(&path, text).unwrap();
-        match Spec::read(&path, &[]) {
+        match Spec::read(&path) {
             Ok(_) => "ok".to_owned(),
             Err(Error::BadSpec { key, .. }) => key,
             Err(other) => panic!("{other}"),
@@ -213,7 +213,7 @@ fn only_specifications_of_pipelines_have_a_hop() {
             spec["hop"] = hop;
         }
         fs::write(&path, spec.to_string()).unwrap();
-        match Spec::read(&path, &[]) {
+        match Spec::read(&path) {
             Ok(_) => assert!(accepted, "{spec}"),
             Err(Error::BadSpec { key, .. }) => assert!(!accepted && key == "hop", "{key}: {spec}"),
             Err(other) => panic!("{other}"),

@@ -64,22 +64,12 @@ class Socket {
       fail(text_of(peer));
   }
 
-  // Limits the waits of recv. Makes a system call only if the limit changes.
-  void limit_wait(int64_t timeout_ns) {
-    const int64_t limit_ms = timeout_ns / 1000000 + 1;
-    if (limit_ms == limit_ms_) return;
-    limit_ms_ = limit_ms;
-    const timeval limit = {limit_ms / 1000, limit_ms % 1000 * 1000};
-    setsockopt(opened_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  }
-
  private:
   [[noreturn]] static void fail(const std::string& where) {
     throw wattwire::MiddlewareFailed("UDP socket, " + where + ": " + std::strerror(errno));
   }
 
   int opened_ = -1;
-  int64_t limit_ms_ = 0;
 };
 
 }  // namespace coproc

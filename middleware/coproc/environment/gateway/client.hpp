@@ -21,15 +21,12 @@ inline size_t pieces_in_flight(const wattwire::Kit& kit) {
 }
 
 // Fills READY as far as it is the same for both roles.
-inline wattwire::Ready ready_line(const wattwire::Kit& kit, const std::string& description) {
+inline wattwire::Ready ready_line(const std::string& description) {
   const size_t tab = std::min(description.find('\t'), description.size());
   wattwire::Ready ready;
   ready.library = {description.substr(0, tab),
                    tab == description.size() ? "unknown" : description.substr(tab + 1),
                    "gateway: gcc " __VERSION__};
-  for (const char* name : {"piece_bytes", "pieces_in_flight"})
-    ready.effective[name] = kit.integer(std::string("settings.") + name);
-  ready.effective["count_instructions"] = kit.boolean("settings.count_instructions");
   ready.effective["transport"] = "udp/ipv4";
   ready.effective["device"] = kDevice;
   ready.guarantee = {"best_effort", "none", "drop_newest"};
@@ -47,7 +44,7 @@ inline void client(wattwire::Kit& kit) {
     return exchange.call(task, request, kit.call_begin_ns() + timeout_ns);
   };
   const int64_t discovery_ns = kit.probe(call);
-  wattwire::Ready ready = ready_line(kit, exchange.description(now_ns() + 1000000000));
+  wattwire::Ready ready = ready_line(exchange.description(now_ns() + 1000000000));
   ready.discovery_ns = discovery_ns;
   kit.ready(ready);
   kit.call_all(call);

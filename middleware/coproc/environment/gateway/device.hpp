@@ -13,11 +13,9 @@ namespace coproc {
 #ifndef COPROC_EMULATOR
 #define COPROC_EMULATOR "qemu-system-arm"
 #endif
-constexpr bool kIsBoard = true;
 constexpr const char* kDevice = "qemu " COPROC_MACHINE;
 constexpr int64_t kPieceBytesMax = 1440;  // a piece is a frame, because the firmware joins none
 #else
-constexpr bool kIsBoard = false;
 constexpr const char* kDevice = "process";
 constexpr int64_t kPieceBytesMax = 65472;
 #endif

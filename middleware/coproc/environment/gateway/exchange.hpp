@@ -11,6 +11,7 @@
 
 #include "addresses.hpp"
 #include "device/protocol.h"
+#include "wattwire/receive_timeout.hpp"
 
 namespace coproc {
 
@@ -40,7 +41,7 @@ class Exchange {
         unanswered_.insert(call_);
         return std::nullopt;
       }
-      socket_.limit_wait(left_ns);
+      receive_timeout_.set(socket_.descriptor(), left_ns);
       arrived += receive(task, 0);
     }
     return Bytes(reply_.data(), reply_.size());
@@ -118,6 +119,7 @@ class Exchange {
   }
 
   Socket socket_;
+  wattwire::ReceiveTimeout receive_timeout_;
   const size_t piece_bytes_, in_flight_;
   std::vector<uint8_t> buffer_, reply_;
   std::vector<bool> answered_;

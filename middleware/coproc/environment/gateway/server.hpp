@@ -42,7 +42,7 @@ inline void server(wattwire::Kit& kit) {
                                        "; its firmware hangs, or the machine is overloaded");
     description = exchange.description(now_ns() + 100000000);
   }
-  wattwire::Ready ready = ready_line(kit, description);
+  wattwire::Ready ready = ready_line(description);
   if (counts) count_instructions(exchange, bytes, deadline_ns, &ready);
   kit.listening({text_of(address)});
   kit.ready(ready);

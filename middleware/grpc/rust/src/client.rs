@@ -114,9 +114,8 @@ pub fn call(kit: &'static Kit) -> Result<(), Error> {
         }
     });
     let discovery_ns = kit.probe(&mut calls)?;
-    let mut effective = effective(kit, tls_version.into());
-    effective.insert("keep_alive".into(), on_or_off(keeps));
-    effective.insert("runtime".into(), runtime_name.into());
+    let mut effective = effective(tls_version.into(), runtime_name);
+    effective.push(("keep_alive", on_or_off(keeps)));
     kit.ready(&Ready {
         matched: Some(1),
         library: Library {

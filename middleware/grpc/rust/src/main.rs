@@ -5,7 +5,7 @@ mod client;
 mod record;
 mod server;
 
-use wattwire_kit::{run, Cell, Guarantee, Kit, Map, Type, Value};
+use wattwire_kit::{run, Guarantee, Kit, Value};
 
 /// Messages and stubs, which build.rs generates from the interface.
 pub mod wire {
@@ -17,34 +17,12 @@ const GUARANTEE: Guarantee =
     Guarantee { delivery: "reliable", ordering: "none", overload: "block" };
 
 fn main() {
-    run(Cell {
-        roles: &[
-            ("client", client::call),
-            ("server", server::serve),
-            ("ping", client::call),
-            ("pong", server::serve),
-        ],
-        settings: &[
-            ("keep_alive", Type::String),
-            ("tls", Type::Boolean),
-            ("server_workers", Type::Integer),
-        ],
-        capabilities: &[
-            "encoding.bytes",
-            "encoding.text",
-            "encoding.record",
-            "pacing.kit",
-            "loop.open",
-            "loop.closed",
-            "reply.echo",
-            "reply.ack",
-            "reply.literal",
-            "literal",
-            "async_client",
-        ],
-        payload_bytes_max: Some(4_000_000),
-        record_bytes_max: Some(3_000_000),
-    })
+    run(&[
+        ("client", client::call),
+        ("server", server::serve),
+        ("ping", client::call),
+        ("pong", server::serve),
+    ])
 }
 
 /// The service's method for this run's payloads.
@@ -65,11 +43,12 @@ impl Method {
     }
 }
 
-/// Returns the effective settings of client and server. tonic always sets TCP_NODELAY.
-fn effective(kit: &Kit, tls: Value) -> Map<String, Value> {
-    let mut effective = kit.spec().settings();
-    effective.insert("tls".into(), tls);
-    effective.insert("tcp_nodelay".into(), true.into());
-    effective.insert("transport".into(), "tcp/ipv4".into());
-    effective
+/// Returns what client and server report in READY. tonic always sets TCP_NODELAY.
+fn effective(tls: Value, runtime: &str) -> Vec<(&'static str, Value)> {
+    vec![
+        ("tls", tls),
+        ("tcp_nodelay", true.into()),
+        ("transport", "tcp/ipv4".into()),
+        ("runtime", runtime.into()),
+    ]
 }

@@ -92,9 +92,8 @@ pub fn serve(kit: &'static Kit) -> Result<(), Error> {
     let address = open(kit, &runtime)?;
     kit.listening(&[address.to_string()]);
     let version = locked_version(LOCKED, "tonic");
-    let mut effective = effective(kit, tls::offered(kit));
-    effective.insert("runtime".into(), runtime.name().into());
-    effective.insert("server_workers".into(), runtime.workers().into());
+    let mut effective = effective(tls::offered(kit), runtime.name());
+    effective.push(("server_workers", runtime.workers().into()));
     kit.ready(&Ready {
         matched: None,
         library: Library { name: "tonic".into(), version: version.into(), build: COMPILER.into() },

@@ -150,10 +150,9 @@ impl Link {
     }
 
     pub fn ready(&self, matched: Option<usize>) -> Result<(), Error> {
-        let mut effective = self.kit.spec().settings();
         let granted = SockRef::from(&self.socket).send_buffer_size()?;
-        effective.insert("send_buffer_bytes".into(), granted.into());
-        effective.insert("transport".into(), "unix datagram".into());
+        let effective =
+            vec![("send_buffer_bytes", granted.into()), ("transport", "unix datagram".into())];
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease")?;
         let planted = !self.drops.is_empty() || self.drop_every != 0;
         self.kit.ready(&Ready {

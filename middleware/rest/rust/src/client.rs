@@ -80,14 +80,15 @@ pub fn call(kit: &'static Kit) -> Result<(), Error> {
     let version = locked_version(LOCKED, "reqwest");
     let keeps = switch(kit, "settings.keep_alive") != Some(false);
     let nodelay = switch(kit, "settings.tcp_nodelay").unwrap_or(NODELAY_BY_ITSELF);
-    let mut effective = kit.spec().settings();
     let http_version = if by_http2.load(Relaxed) { "2" } else { "1.1" };
-    effective.insert("http_version".into(), http_version.into());
-    effective.insert("keep_alive".into(), on_or_off(keeps));
-    effective.insert("runtime".into(), runtime_name.into());
-    effective.insert("tcp_nodelay".into(), nodelay.into());
-    effective.insert("tls".into(), tls_version.into());
-    effective.insert("transport".into(), "tcp/ipv4".into());
+    let effective = vec![
+        ("http_version", http_version.into()),
+        ("keep_alive", on_or_off(keeps)),
+        ("runtime", runtime_name.into()),
+        ("tcp_nodelay", nodelay.into()),
+        ("tls", tls_version.into()),
+        ("transport", "tcp/ipv4".into()),
+    ];
     let library =
         Library { name: "reqwest".into(), version: version.into(), build: COMPILER.into() };
     kit.ready(&Ready {

@@ -4,43 +4,19 @@
 mod client;
 mod server;
 
-use wattwire_kit::{run, Cell, Guarantee, Kit, Type};
+use wattwire_kit::{run, Guarantee, Kit};
 
 const LOCKED: &str = include_str!("../Cargo.lock");
 const GUARANTEE: Guarantee =
     Guarantee { delivery: "reliable", ordering: "none", overload: "block" };
 
 fn main() {
-    run(Cell {
-        roles: &[
-            ("client", client::call),
-            ("server", server::serve),
-            ("ping", client::call),
-            ("pong", server::serve),
-        ],
-        settings: &[
-            ("http_version", Type::String),
-            ("keep_alive", Type::String),
-            ("tcp_nodelay", Type::String),
-            ("tls", Type::Boolean),
-            ("server_workers", Type::Integer),
-        ],
-        capabilities: &[
-            "encoding.bytes",
-            "encoding.text",
-            "encoding.record",
-            "pacing.kit",
-            "loop.open",
-            "loop.closed",
-            "reply.echo",
-            "reply.ack",
-            "reply.literal",
-            "literal",
-            "async_client",
-        ],
-        payload_bytes_max: Some(16_777_216),
-        record_bytes_max: Some(4_194_304),
-    })
+    run(&[
+        ("client", client::call),
+        ("server", server::serve),
+        ("ping", client::call),
+        ("pong", server::serve),
+    ])
 }
 
 /// Returns the content type for the run's payloads.

@@ -105,15 +105,16 @@ pub fn serve(kit: &'static Kit) -> Result<(), Error> {
     let address = runtime.block_on(open(kit, &runtime))?;
     let scheme = if tls::is_enabled(kit) { "https" } else { "http" };
     kit.listening(&[format!("{scheme}://{address}/echo")]);
-    let mut effective = kit.spec().settings();
     let version = locked_version(LOCKED, "axum");
     let hyper = locked_version(LOCKED, "hyper");
-    effective.insert("tcp_nodelay".into(), (switch(kit, NODELAY) == Some(true)).into());
-    effective.insert("tls".into(), tls::offered(kit));
-    effective.insert("server".into(), format!("axum {version}, hyper {hyper}").into());
-    effective.insert("runtime".into(), runtime.name().into());
-    effective.insert("server_workers".into(), runtime.workers().into());
-    effective.insert("transport".into(), "tcp/ipv4".into());
+    let effective = vec![
+        ("tcp_nodelay", (switch(kit, NODELAY) == Some(true)).into()),
+        ("tls", tls::offered(kit)),
+        ("server", format!("axum {version}, hyper {hyper}").into()),
+        ("runtime", runtime.name().into()),
+        ("server_workers", runtime.workers().into()),
+        ("transport", "tcp/ipv4".into()),
+    ];
     let library = Library { name: "axum".into(), version: version.into(), build: COMPILER.into() };
     kit.ready(&Ready {
         matched: None,

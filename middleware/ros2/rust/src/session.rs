@@ -10,8 +10,7 @@ use ros2_client::dds::rustdds::{DomainParticipantBuilder, Topic};
 use ros2_client::qos::{Durability, History, Reliability, WhenFull};
 use ros2_client::{Context, Name, Node, NodeName, NodeOptions, QosProfile, COMPILED_ROS_DISTRO};
 use wattwire_kit::{
-    failed, locked_version, now_ns, readable, sleep_until_ns, Error, Guarantee, Kit, Library,
-    Ready, Value,
+    failed, locked_version, now_ns, readable, sleep_until_ns, Error, Guarantee, Kit, Library, Ready,
 };
 
 use crate::interfaces::Field;
@@ -40,19 +39,6 @@ impl Drop for Session {
 
 impl Session {
     pub fn open(kit: &'static Kit) -> Result<Self, Error> {
-        for key in ["settings.rmw", "settings.rmw_profile"] {
-            if !kit.string(key).is_empty() {
-                let reason = format!("{key}: ros2-client uses no RMW; leave the setting empty");
-                return Err(Error::Unsupported(reason));
-            }
-        }
-        for (name, supported) in [("executor", "single"), ("array", "sequence")] {
-            let level = kit.string(&format!("settings.{name}"));
-            if level != supported {
-                let reason = format!("settings.{name} {level}; this cell supports {supported}");
-                return Err(Error::Unsupported(reason));
-            }
-        }
         let created_ns = now_ns();
         let mut participant = DomainParticipantBuilder::new(domain_of(kit));
         if discovery_range(kit) == "localhost" {
@@ -149,9 +135,8 @@ impl Session {
     /// Prints READY with the requested QoS, because RustDDS does not report the granted QoS.
     pub fn ready(&self, matched: usize, durability: &str) {
         let kit = self.kit;
-        let mut effective = kit.spec().settings();
-        for (name, value) in [
-            ("distribution", Value::from(COMPILED_ROS_DISTRO.as_str())),
+        let effective = vec![
+            ("distribution", COMPILED_ROS_DISTRO.as_str().into()),
             ("rmw", "none".into()),
             ("libraries", format!("rustdds {}", locked_version(LOCKED, "rustdds")).into()),
             ("transports", "udp".into()),
@@ -159,9 +144,7 @@ impl Session {
             ("discovery", discovery_range(self.kit).into()),
             ("durability", durability.into()),
             ("executor", "mio".into()),
-        ] {
-            effective.insert(name.into(), value);
-        }
+        ];
         kit.ready(&Ready {
             matched: Some(matched),
             library: Library {

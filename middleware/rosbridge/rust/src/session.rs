@@ -5,8 +5,7 @@ use std::time::Duration;
 use roslibrust::rosbridge::{ClientHandle, ClientHandleOptions, Publisher, Subscriber};
 use tokio::runtime::{EnterGuard, Runtime};
 use wattwire_kit::{
-    failed, locked_version, now_ns, sleep_until_ns, Error, Guarantee, Kit, Library, Ready, Value,
-    COMPILER,
+    failed, locked_version, now_ns, sleep_until_ns, Error, Guarantee, Kit, Library, Ready, COMPILER,
 };
 
 use crate::messages::{AwaitConnection, AwaitConnectionRequest, Payload};
@@ -30,17 +29,6 @@ pub struct Session {
 
 impl Session {
     pub fn connect(kit: &'static Kit) -> Result<Self, Error> {
-        for (name, supported) in [("server", "websocket"), ("encoding", "json")] {
-            let level = kit.string(&format!("settings.{name}"));
-            if level != supported {
-                let reason = format!("settings.{name} {level}; this cell supports {supported}");
-                return Err(Error::Unsupported(reason));
-            }
-        }
-        if kit.string("settings.wait") == "poll" {
-            let reason = "settings.wait poll; this cell supports callback and rate";
-            return Err(Error::Unsupported(reason.into()));
-        }
         let begin_ns = now_ns();
         let endpoint = bridge_endpoint(kit)?;
         REPORTS.start();
@@ -102,14 +90,11 @@ impl Session {
     }
 
     pub fn ready(&self, discovery_ns: i64, message_type: &str) {
-        let mut effective = self.kit.spec().settings();
-        for (name, value) in [
-            ("type", message_type),
-            ("protocol", "rosbridge 2"),
-            ("bridge", &format!("websocket {}", self.endpoint)),
-        ] {
-            effective.insert(name.into(), Value::from(value));
-        }
+        let effective = vec![
+            ("type", message_type.into()),
+            ("protocol", "rosbridge 2".into()),
+            ("bridge", format!("websocket {}", self.endpoint).into()),
+        ];
         self.kit.ready(&Ready {
             matched: None,
             library: Library {

@@ -116,12 +116,13 @@ pub fn call(kit: &'static Kit) -> Result<(), Error> {
     let discovery_ns = kit.probe(&mut calls)?;
     let version = locked_version(LOCKED, "jsonrpsee-http-client");
     let nodelay = switch(kit, "settings.tcp_nodelay").unwrap_or(NODELAY_BY_ITSELF);
-    let mut effective = kit.spec().settings();
-    effective.insert("keep_alive".into(), on_or_off(keeps));
-    effective.insert("runtime".into(), runtime_name.into());
-    effective.insert("tcp_nodelay".into(), nodelay.into());
-    effective.insert("tls".into(), tls_version.into());
-    effective.insert("transport".into(), "tcp/ipv4".into());
+    let effective = vec![
+        ("keep_alive", on_or_off(keeps)),
+        ("runtime", runtime_name.into()),
+        ("tcp_nodelay", nodelay.into()),
+        ("tls", tls_version.into()),
+        ("transport", "tcp/ipv4".into()),
+    ];
     kit.ready(&Ready {
         matched: Some(1),
         library: Library {

@@ -3,7 +3,7 @@
 mod client;
 mod server;
 
-use wattwire_kit::{run, Cell, Guarantee, Type};
+use wattwire_kit::{run, Guarantee};
 
 const LOCKED: &str = include_str!("../Cargo.lock");
 /// The server rejects calls beyond 100 open calls.
@@ -13,32 +13,10 @@ const GUARANTEE: Guarantee =
 const BODY_BYTES_MAX: u32 = 1 << 26;
 
 fn main() {
-    run(Cell {
-        roles: &[
-            ("client", client::call),
-            ("server", server::serve_calls),
-            ("ping", client::call),
-            ("pong", server::serve_calls),
-        ],
-        settings: &[
-            ("keep_alive", Type::String),
-            ("tcp_nodelay", Type::String),
-            ("tls", Type::Boolean),
-            ("server_workers", Type::Integer),
-        ],
-        capabilities: &[
-            "encoding.text",
-            "encoding.record",
-            "pacing.kit",
-            "loop.open",
-            "loop.closed",
-            "reply.echo",
-            "reply.ack",
-            "reply.literal",
-            "literal",
-            "async_client",
-        ],
-        payload_bytes_max: Some(16_777_216),
-        record_bytes_max: Some(4_194_304),
-    })
+    run(&[
+        ("client", client::call),
+        ("server", server::serve_calls),
+        ("ping", client::call),
+        ("pong", server::serve_calls),
+    ])
 }

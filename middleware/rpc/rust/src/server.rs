@@ -98,13 +98,14 @@ pub fn serve_calls(kit: &'static Kit) -> Result<(), Error> {
     kit.listening(&[format!("{scheme}://{address}/")]);
     let version = locked_version(LOCKED, "jsonrpsee-server");
     let nodelay = switch(kit, "settings.tcp_nodelay").unwrap_or(NODELAY_BY_ITSELF);
-    let mut effective = kit.spec().settings();
-    effective.insert("tcp_nodelay".into(), nodelay.into());
-    effective.insert("tls".into(), tls::offered(kit));
-    effective.insert("server".into(), format!("jsonrpsee-server {version}").into());
-    effective.insert("runtime".into(), runtime.name().into());
-    effective.insert("server_workers".into(), runtime.workers().into());
-    effective.insert("transport".into(), "tcp/ipv4".into());
+    let effective = vec![
+        ("tcp_nodelay", nodelay.into()),
+        ("tls", tls::offered(kit)),
+        ("server", format!("jsonrpsee-server {version}").into()),
+        ("runtime", runtime.name().into()),
+        ("server_workers", runtime.workers().into()),
+        ("transport", "tcp/ipv4".into()),
+    ];
     kit.ready(&Ready {
         matched: None,
         library: Library {

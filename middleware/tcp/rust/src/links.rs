@@ -12,17 +12,8 @@ use crate::stream::{wait_any, Frame, Inbox, Stream};
 
 const BACKLOG: i32 = 128;
 
-/// Fails with exit code 3 if the spec requests a second connection, which this cell lacks.
-fn check_connections(kit: &Kit) -> Result<(), Error> {
-    match kit.integer("settings.connections") {
-        1 => Ok(()),
-        _ => Err(Error::Unsupported("settings.connections: allowed: 1".into())),
-    }
-}
-
 /// Opens a socket with the settings. Buffer sizes must be set before connecting or listening.
 fn open_socket(kit: &Kit) -> Result<Socket, Error> {
-    check_connections(kit)?;
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
     let (receive, send) = ("settings.receive_buffer_bytes", "settings.send_buffer_bytes");
     if kit.integer(receive) != 0 {
@@ -47,7 +38,6 @@ pub fn connect_successor(kit: &Kit) -> Result<Stream, Error> {
 }
 
 fn connect(kit: &Kit, peers: i64) -> Result<Vec<Stream>, Error> {
-    check_connections(kit)?;
     let key = "peers.endpoints";
     let endpoints = kit.strings(key);
     if (endpoints.len() as i64) < peers {
@@ -164,13 +154,14 @@ pub fn ready(
     discovery_ns: i64,
 ) -> Result<(), Error> {
     let socket = SockRef::from(socket);
-    let mut effective = kit.spec().settings();
-    effective.insert("bind_address".into(), listen_address(kit).1.into());
-    effective.insert("tcp_nodelay".into(), socket.tcp_nodelay()?.into());
-    effective.insert("receive_buffer_bytes".into(), socket.recv_buffer_size()?.into());
-    effective.insert("send_buffer_bytes".into(), socket.send_buffer_size()?.into());
-    effective.insert("segment_bytes".into(), socket.tcp_mss()?.into());
-    effective.insert("transport".into(), "tcp/ipv4".into());
+    let effective = vec![
+        ("bind_address", listen_address(kit).1.into()),
+        ("tcp_nodelay", socket.tcp_nodelay()?.into()),
+        ("receive_buffer_bytes", socket.recv_buffer_size()?.into()),
+        ("send_buffer_bytes", socket.send_buffer_size()?.into()),
+        ("segment_bytes", socket.tcp_mss()?.into()),
+        ("transport", "tcp/ipv4".into()),
+    ];
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease")?;
     kit.ready(&Ready {
         matched: Some(matched),

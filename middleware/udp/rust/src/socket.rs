@@ -60,12 +60,13 @@ impl Port {
 
     /// Prints READY. A datagram socket does not detect its peers, so `matched` is None.
     pub fn ready(&self, discovery_ns: Option<i64>) -> Result<(), Error> {
-        let mut effective = self.kit.spec().settings();
         let socket = SockRef::from(&self.socket);
-        effective.insert("receive_buffer_bytes".into(), socket.recv_buffer_size()?.into());
-        effective.insert("send_buffer_bytes".into(), socket.send_buffer_size()?.into());
-        effective.insert("bind_address".into(), listen_address(self.kit).1.into());
-        effective.insert("transport".into(), "udp/ipv4".into());
+        let effective = vec![
+            ("receive_buffer_bytes", socket.recv_buffer_size()?.into()),
+            ("send_buffer_bytes", socket.send_buffer_size()?.into()),
+            ("bind_address", listen_address(self.kit).1.into()),
+            ("transport", "udp/ipv4".into()),
+        ];
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease")?;
         self.kit.ready(&Ready {
             matched: None,

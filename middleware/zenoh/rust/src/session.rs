@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::sync::{Arc, Mutex};
 
-use wattwire_kit::{failed, now_ns, sleep_until_ns, Error, Guarantee, Kit, Library, Ready, Value};
+use wattwire_kit::{failed, now_ns, sleep_until_ns, Error, Guarantee, Kit, Library, Ready};
 use zenoh::qos::{CongestionControl, Reliability};
 use zenoh::Wait;
 
@@ -130,20 +130,17 @@ impl Session {
             Some(link) => link.dst().protocol().to_string(),
             None => self.kit.string("settings.transport").to_string(),
         };
-        let mut effective = self.kit.spec().settings();
         let reliability =
             if reliability == Reliability::Reliable { "reliable" } else { "best_effort" };
-        for (name, value) in [
-            ("transport", Value::from(transport.as_str())),
+        let effective = vec![
+            ("transport", transport.as_str().into()),
             ("congestion_control", if blocks { "block" } else { "drop" }.into()),
             ("reliability", reliability.into()),
             ("shared_memory", is_shm.into()),
             ("shared_memory_bytes_min", SHARED_BYTES_MIN.into()),
             ("mode", mode_of(self.kit).into()),
             ("links", links.len().into()),
-        ] {
-            effective.insert(name.into(), value);
-        }
+        ];
         let reliable = transport == "tcp" && blocks;
         self.kit.ready(&Ready {
             matched: Some(matched),

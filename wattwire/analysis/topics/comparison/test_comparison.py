@@ -507,7 +507,7 @@ def test_a_head_that_loses_a_tenth_is_worse_whatever_else_is_compared(tmp_path, 
     assert asked.verdict == WORSE
     part = page(campaign).section()
     assert part is not None and told in part.parts[0].words
-    assert told in " ".join(page(campaign).sentences)
+    assert told in " ".join(sentence.text for sentence in page(campaign).sentences)
 
 
 def test_losses_that_both_sides_have_or_that_are_few_are_not_worse_and_are_named(tmp_path):

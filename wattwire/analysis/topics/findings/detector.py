@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.topics.findings.runs import Run
@@ -20,11 +20,15 @@ class Finding(Protocol):
     def is_shown(self) -> bool: ...
 
 
-class Detected(Protocol):
-    """The result of a detector: its findings, or what its template needs to say why it has none."""
+@dataclass(frozen=True)
+class Detected:
+    """The result of a detector: its findings, or what its template needs to say why it has none.
 
-    @property
-    def found(self) -> Sequence[Finding]: ...
+    Results inherit this class, so that a stored result states which detector's it is. Each member
+    of `found` is a `Finding`, which a detector's result annotates by its own type.
+    """
+
+    found: Sequence[Any] = ()
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from wattwire.report.parts import Table, Text
 from wattwire.report.topic_page import TopicPage, topic_page
 
 DISCARDS = Discards(Drops(3, (DropRun((), "b", 12.0, 9.0),), {}, {}))
-FRAGMENTS = Detection("findings/fragments", Fragments(3, (DISCARDS,)))
+FRAGMENTS = Detection("findings/fragments", Fragments((DISCARDS,), 3))
 IDLE = Detection("findings/idle", Idle())
 
 
@@ -45,7 +45,7 @@ def test_a_finding_has_its_strength_its_parts_and_the_other_detectors_below() ->
 
 
 def test_a_cause_that_the_study_shows_is_called_shown() -> None:
-    shown = Fragments(3, (replace(DISCARDS, is_shown=True),))
+    shown = Fragments((replace(DISCARDS, is_shown=True),), 3)
     page = topic_page("findings", Findings(True, True, (Detection("findings/fragments", shown),)))
     assert keys_of(page)[0] == ("findings/fragments", "shown by this study")
     assert keys_of(page)[-1] != ("findings.silent", "0")

@@ -172,7 +172,9 @@ def test_tables_have_counts_starts_and_parts_of_joining_topics_in_their_order() 
     counts = Counts((), 2, 0, 10, 10, 8, 1, 1, None, 0, 0, 0, 0)
     starts = Starts("a/b", "publisher", 2, 0.5, 0.75, None, None)
     failed = AffectedTreatments((Affected("", 1.0, 0.125),))
-    result = Loss(True, 2, 0, 1, 10.0, 1.0, failed, (counts,), (starts,), has_warm_up=True)
+    result = Loss(
+        True, 2, 0, 1, 10.0, 1.0, failed, treatments=(counts,), starts=(starts,), has_warm_up=True
+    )
     joining = ((10,), Text("rates"))
     section = topic_page("loss", result).section([joining])
     assert section is not None

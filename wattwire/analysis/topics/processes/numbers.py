@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wattwire.analysis.charts import BOX_RUNS_MIN, Chart, rounded
+from wattwire.analysis.charts import BOX_RUNS_MIN, LINEAR, Chart, rounded
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.topics.processes.ends import EarlyEnd, Failures, early_ends, failures
 from wattwire.analysis.topics.processes.executed import (
@@ -156,7 +156,7 @@ def repeats_drawn(tables: Sequence[Executed]) -> list[Repeats]:
         is_drawn = key in COSTS_DRAWN or _is_printed(figure)
         if is_drawn and len(points) > len(tables):
             part_of_id = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")
-            chart = Chart(points, names, rows=names)
+            chart = Chart(points, names, rows=names, x_scale=LINEAR)
             drawn.append(Repeats(f"repeats-{part_of_id}", figure.title, figure.unit, chart))
     return drawn
 

@@ -40,7 +40,7 @@ QUANTITIES = {
 ENERGIES = ("power_w", "energy_j")
 MEASURED = ("cpu_percent", "memory_kib", "power_w", "energy_j")
 """Quantities that our runs also measure. Other quantities have only published values."""
-Estimate = stats.Interval | float | stats.Band | stats.TooFew | stats.NotComputable | None
+Estimate = stats.Interval | stats.Band | stats.TooFew | stats.NotComputable | float | None
 NO_ROLE, NOT_PLANNED, SKIPPED = "no role", "not planned", "skipped"
 NOT_RUN, EXCLUDED = "not run", "excluded"
 

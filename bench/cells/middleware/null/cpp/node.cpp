@@ -37,9 +37,5 @@ void subscribe(wattwire::Kit& kit) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  wattwire::Cell cell;
-  cell.roles = {{"publisher", publish}, {"subscriber", subscribe}};
-  cell.settings = {{"arrivals", wattwire::Type::kInteger}};
-  cell.capabilities = {"encoding.bytes", "pacing.kit", "loop.open"};
-  return wattwire::run(argc, argv, cell);
+  wattwire::run(argc, argv, {{"publisher", publish}, {"subscriber", subscribe}});
 }

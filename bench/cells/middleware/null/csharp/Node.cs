@@ -1,19 +1,10 @@
 using System;
-using System.Collections.Generic;
 using Wattwire;
 
 /// A node without a middleware: each call is its own reply, and its server is handed requests.
 static class Node {
-    static void Main(string[] args) => Kit.Run(args, new Cell {
-        Roles = new Dictionary<string, Action<Kit>> {
-            { "client", Client }, { "server", Server },
-        },
-        Settings = new[] {
-            "arrivals",
-        },
-        Capabilities = new[] {
-            "encoding.bytes", "pacing.kit", "loop.open", "reply.echo",
-        },
+    static void Main(string[] args) => Kit.Run(args, new Roles {
+        { "client", Client }, { "server", Server },
     });
 
     static void Client(Kit kit) {

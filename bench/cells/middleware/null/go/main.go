@@ -8,15 +8,11 @@ import (
 )
 
 func main() {
-	wattwire.Run(wattwire.Cell{
-		Roles:        map[string]func(*wattwire.Kit){"client": client, "server": server},
-		Settings:     []string{"arrivals"},
-		Capabilities: []string{"encoding.bytes", "pacing.kit", "loop.open", "reply.echo"},
-	})
+	wattwire.Run(wattwire.Roles{"client": client, "server": server})
 }
 
 func client(kit *wattwire.Kit) {
-	ready()
+	ready(kit)
 	kit.Calls(func(message []byte, _ time.Duration) ([]byte, error) { return message, nil })
 }
 
@@ -31,14 +27,14 @@ func server(kit *wattwire.Kit) {
 	for _, request := range requests {
 		kit.Serve(request, func([]byte) error { return nil })
 	}
-	ready()
+	ready(kit)
 	kit.Drain()
 }
 
-func ready() {
-	wattwire.Ready{
+func ready(kit *wattwire.Kit) {
+	kit.Ready(wattwire.Ready{
 		Library: wattwire.Library{Name: "nothing", Version: "1"},
 		Guarantee: wattwire.Guarantee{Delivery: "best_effort", Ordering: "none",
 			Overload: "drop_newest"},
-	}.Print()
+	})
 }

@@ -6,18 +6,13 @@ import wattwire.Ready;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Map;
-import java.util.Set;
 
 /** A node without a middleware: each call is its own reply, and its server is handed requests. */
 public final class Node {
     private Node() {}
 
     public static void main(String[] arguments) throws Exception {
-        Kit.run(
-                arguments,
-                Map.of("client", Node::call, "server", Node::serve),
-                Set.of("arrivals"),
-                Set.of("encoding.bytes", "pacing.kit", "loop.open", "reply.echo"));
+        Kit.run(arguments, Map.of("client", Node::call, "server", Node::serve));
     }
 
     private static void call(Kit kit) throws Exception {

@@ -2,8 +2,4 @@
 
 from wattwire_kit import run
 
-run(
-    roles={"publisher": "topic:publish", "subscriber": "topic:subscribe"},
-    settings={"arrivals": int},
-    capabilities=("encoding.bytes", "pacing.kit", "loop.open"),
-)
+run(publisher="topic:publish", subscriber="topic:subscribe")

@@ -10,7 +10,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Set;
 
 /**
  * Measures the kit's allocations per message for each kind of message, without a middleware; exits
@@ -62,7 +61,7 @@ public final class Allocations {
         Path path = Files.createTempFile("spec", ".json");
         try {
             Files.writeString(path, json.toString());
-            return KeyReader.readSpec(path, Set.of());
+            return KeyReader.readSpec(path);
         } finally {
             Files.delete(path);
         }
@@ -84,7 +83,17 @@ public final class Allocations {
                         "linger_ms",
                         "quiet_ms",
                         "ready_timeout_ms",
-                        "action.feedback")) spec.add(key, 0);
+                        "action.feedback",
+                        "declared.payload_bytes_min",
+                        "declared.payload_bytes_max",
+                        "declared.record_bytes_max")) spec.add(key, 0);
+        for (String key :
+                List.of(
+                        "roles",
+                        "capabilities",
+                        "string_settings",
+                        "integer_settings",
+                        "boolean_settings")) spec.add("declared." + key, new JsonArray());
         return spec.add("contract", Constants.CONTRACT)
                 .add("pattern", "service")
                 .add("node", NODE)

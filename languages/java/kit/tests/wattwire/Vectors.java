@@ -113,7 +113,7 @@ public final class Vectors {
 
     private static String spec(String path) {
         try {
-            KeyReader.readSpec(Path.of(path), Set.of());
+            KeyReader.readSpec(Path.of(path));
             return "ok";
         } catch (NodeException error) {
             return error.key();

@@ -7,9 +7,22 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use serde_json::Value;
+use serde_json::{json, Value};
 
-/// Returns the first valid spec of the contract's vectors with these changes.
+const CAPABILITIES: [&str; 9] = [
+    "encoding.bytes",
+    "encoding.text",
+    "pacing.kit",
+    "pacing.native",
+    "loop.open",
+    "loop.closed",
+    "reply.echo",
+    "reply.ack",
+    "async_client",
+];
+
+/// Returns the first valid spec of the contract's vectors with these changes. It declares its role
+/// and all capabilities of the examples.
 pub fn spec(changes: &Value) -> Value {
     let vectors = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../contract/vectors");
     let text = std::fs::read(vectors.join("spec.json")).expect("the contract's vectors");
@@ -18,6 +31,8 @@ pub fn spec(changes: &Value) -> Value {
     for (key, value) in changes.as_object().into_iter().flatten() {
         spec[key] = value.clone();
     }
+    spec["declared.roles"] = json!([spec["role"]]);
+    spec["declared.capabilities"] = json!(CAPABILITIES);
     spec
 }
 

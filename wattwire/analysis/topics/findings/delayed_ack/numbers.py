@@ -21,7 +21,7 @@ import numpy as np
 from wattwire import stats
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.topics.findings.ack_waits import Hit, hits_of, in_mode
-from wattwire.analysis.topics.findings.detector import Searched
+from wattwire.analysis.topics.findings.detector import Detected, Searched
 from wattwire.analysis.topics.findings.level_titles import (
     SharedLevels,
     level_title,
@@ -171,7 +171,7 @@ class AckWaits:
 
 
 @dataclass(frozen=True)
-class DelayedAck:
+class DelayedAck(Detected):
     """The finding over all treatments, if there is one."""
 
     found: tuple[AckWaits, ...] = ()

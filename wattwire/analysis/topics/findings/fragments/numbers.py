@@ -23,7 +23,7 @@ import numpy as np
 
 from wattwire.analysis.dataset import Evidence, column
 from wattwire.analysis.topics.findings.datagrams import UNASSEMBLED, Drops, drops
-from wattwire.analysis.topics.findings.detector import Searched
+from wattwire.analysis.topics.findings.detector import Detected, Searched
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,14 @@ class FramesDropped:
 
 
 @dataclass(frozen=True)
-class Fragments:
+class Fragments(Detected):
     """The finding over all valid runs, if there is one. `counted` runs have the counter.
 
     `frames` is None if there is a finding, or if no run has dropped or lost frames.
     """
 
-    counted: int = 0
     found: tuple[Discards, ...] = ()
+    counted: int = 0
     frames: FramesDropped | None = None
 
 
@@ -60,8 +60,8 @@ def fragments(searched: Searched) -> Fragments:
     if discarded is None:
         return Fragments()
     if not discarded.runs:
-        return Fragments(discarded.counted, frames=frames_dropped(searched.evidence))
-    return Fragments(discarded.counted, (Discards(discarded),))
+        return Fragments(counted=discarded.counted, frames=frames_dropped(searched.evidence))
+    return Fragments((Discards(discarded),), discarded.counted)
 
 
 def frames_dropped(evidence: Evidence) -> FramesDropped | None:

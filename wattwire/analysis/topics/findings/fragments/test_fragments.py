@@ -37,15 +37,15 @@ def test_runs_that_discarded_datagrams_are_found_with_their_losses() -> None:
 
 def test_without_a_discarded_datagram_or_a_counter_there_is_no_finding() -> None:
     silent = result_of(datagrams_unassembled=[0, 0, None, 0])
-    assert silent == Fragments(3)
+    assert silent == Fragments(counted=3)
     # Frames that a full queue dropped left incomplete datagrams, which no counter shows yet.
     saturated = result_of(
         datagrams_unassembled=[0, 0, 0, 0], link_queue_full_share=[0.5, 0.6, 0.6, 0.5],
         link_lost_share=[0.0, 0.0, 0.0, 0.0],
     )  # fmt: skip
-    assert saturated == Fragments(4, frames=FramesDropped(0.55, 0.0))
+    assert saturated == Fragments(counted=4, frames=FramesDropped(0.55, 0.0))
     absent = result_of(lost=[0, 0, 1, 0])
-    assert absent == Fragments(0)
+    assert absent == Fragments(counted=0)
     assert len({REASON(result) for result in (silent, saturated, absent)}) == 3
     assert "55 %" in REASON(saturated).replace("\N{NARROW NO-BREAK SPACE}", " ")
 

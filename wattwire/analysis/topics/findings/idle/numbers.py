@@ -25,7 +25,7 @@ from wattwire import stats
 from wattwire.analysis.answering.confidence import CONFIDENCE, interval_confidence
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.topics.controls.numbers import noise
-from wattwire.analysis.topics.findings.detector import Searched
+from wattwire.analysis.topics.findings.detector import Detected, Searched
 from wattwire.analysis.topics.findings.runs import Run, Treatment, by_treatment
 from wattwire.model import words
 
@@ -101,12 +101,12 @@ class RateFalls:
 
 
 @dataclass(frozen=True)
-class Idle:
+class Idle(Detected):
     """The finding over all groups, if there is one; `blocks` is the number of compared blocks."""
 
+    found: tuple[RateFalls, ...] = ()
     has_rates: bool = False
     blocks: int = 0
-    found: tuple[RateFalls, ...] = ()
     blocks_min: int = BLOCKS_MIN
 
     @property
@@ -134,11 +134,11 @@ def falls_above(searched: Searched, floors: Mapping[str, float]) -> Idle:
     blocks = max((len(group.logs) for group in groups), default=0)
     rows = tuple(_falling_groups(groups, floors, interval_confidence(evidence)))
     if not rows:
-        return Idle(True, blocks)
+        return Idle(has_rates=True, blocks=blocks)
     slow, fast = (words.level_title(factor, rate, {}) for rate in (rates[0], rates[-1]))
     factors = tuple(name for name in evidence.varied if name != factor)
     falls = RateFalls(rows, len(groups), slow, fast, factors, _idle_facts(evidence))
-    return Idle(True, blocks, (falls,))
+    return Idle((falls,), True, blocks)
 
 
 def _rates(evidence: Evidence, factor: str, runs: Sequence[Run]) -> list[str]:

@@ -58,8 +58,8 @@ def test_one_rate_and_few_blocks_are_said() -> None:
     assert one_rate == Idle(has_rates=False)
     few_blocks = idle(campaign(np.random.default_rng(5), narrow, blocks=2))
     assert few_blocks == Idle(has_rates=True, blocks=2) and few_blocks.has_few_blocks
-    assert not Idle(True, 3).has_few_blocks
-    assert len({REASON(one_rate), REASON(few_blocks), REASON(Idle(True, 3))}) == 3
+    assert not Idle(has_rates=True, blocks=3).has_few_blocks
+    assert len({REASON(one_rate), REASON(few_blocks), REASON(Idle(has_rates=True, blocks=3))}) == 3
 
 
 def test_the_page_has_a_row_per_group_without_a_column_of_the_rate() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,7 +11,7 @@ from wattwire.analysis.answering.confidence import CONFIDENCE
 from wattwire.analysis.charts import Chart, Point, rounded
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.topics.findings.ack_waits import Hit, hits_of
-from wattwire.analysis.topics.findings.detector import Searched
+from wattwire.analysis.topics.findings.detector import Detected, Searched
 from wattwire.analysis.topics.findings.level_titles import (
     SharedLevels,
     level_title,
@@ -117,12 +118,12 @@ class SizeStep:
 
 
 @dataclass(frozen=True)
-class Sizes:
+class Sizes(Detected):
     """A finding per pair of sizes and kind of step. `blocks` is the number of complete blocks."""
 
+    found: tuple[SizeStep, ...] = ()
     sizes: int = 1
     blocks: int = 0
-    found: tuple[SizeStep, ...] = ()
     sizes_min: int = stats.SIZES_MIN
     blocks_min: int = BLOCKS_MIN
 
@@ -142,12 +143,12 @@ def sizes(searched: Searched) -> Sizes:
     evidence, runs = searched.evidence, searched.runs
     count = len(evidence.factors.get(FACTOR, ())) or 1
     if count < stats.SIZES_MIN:
-        return Sizes(count)
+        return Sizes(sizes=count)
     groups = groups_of(evidence, runs)
     steps = steps_of(evidence, groups)
     blocks = max((len(group.rise) for group in groups), default=0)
     if not steps:
-        return Sizes(count, blocks)
+        return Sizes(sizes=count, blocks=blocks)
     steps_by_kind: dict[tuple[tuple[int, int], str], list[Step]] = {}
     for step in steps:
         steps_by_kind.setdefault((step.between, step.kind), []).append(step)
@@ -155,7 +156,7 @@ def sizes(searched: Searched) -> Sizes:
     hits = hits_of(evidence, runs)
     found = [_size_step(evidence, runs, groups, same_steps, hits) for _, same_steps in ordered]
     found[0] = replace(found[0], chart=_chart(evidence, groups))
-    return Sizes(count, blocks, tuple(found))
+    return Sizes(tuple(found), count, blocks)
 
 
 def _size_step(
@@ -222,7 +223,10 @@ def _buffer_keys(evidence: Evidence, runs: Sequence[Run], low: int, high: int) -
 
 
 def _chart(evidence: Evidence, groups: Sequence[Group]) -> Chart:
-    """Return the median latency of each group and size; the primary factor is on colour."""
+    """Return the median latency of each group and size; the primary factor is on colour.
+
+    A median that is unknown or infinite, because most messages were lost, has no point.
+    """
     names = [name for name in evidence.varied if name != FACTOR]
     primary = evidence.primary if evidence.primary in names else (names[0] if names else "")
     points: list[Point] = []
@@ -231,6 +235,8 @@ def _chart(evidence: Evidence, groups: Sequence[Group]) -> Chart:
         rest = tuple((name, word) for name, word in group.treatment if name != primary)
         colour = level_title(evidence, primary, levels[primary]) if primary else "all"
         for size, value in zip(group.sizes, group.medians_us, strict=True):
+            if not math.isfinite(value):
+                continue
             points.append(
                 {
                     "bytes": max(1, size),

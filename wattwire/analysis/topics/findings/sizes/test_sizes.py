@@ -81,6 +81,22 @@ def test_lost_messages_make_a_step_and_a_granted_buffer_is_a_candidate() -> None
     assert 0.3 < step.jump_max < 0.5, "a share, not a ratio"
 
 
+def test_a_size_at_which_most_messages_are_lost_has_no_point_in_the_chart() -> None:
+    def lost(rng: np.random.Generator, levels: Mapping[str, Any], scale: float) -> FloatArray:
+        values = narrow(rng, levels, scale)
+        if levels["payload_bytes"] > 100_000:
+            values[: MESSAGES * 2 // 3] = np.inf
+        return values
+
+    step = step_of(campaign(np.random.default_rng(9), lost))
+    assert step.kind == "loss" and step.chart is not None
+    drawn = {point["bytes"] for point in step.chart.points}
+    assert drawn == {64, 1024, 16_384} and 131_072 in FACTORS["payload_bytes"]
+    columns = [Column(name, name) for name in FACTORS]
+    parts = topic_page("findings/sizes", step, columns).parts
+    assert any(isinstance(part, Figure) for _, part in parts)
+
+
 def test_a_step_of_the_40_ms_mode_points_to_it_and_moves_with_its_setting() -> None:
     step = step_of(
         campaign(
@@ -96,12 +112,13 @@ def test_a_step_of_the_40_ms_mode_points_to_it_and_moves_with_its_setting() -> N
 
 def test_few_blocks_are_named_as_the_reason_for_no_step() -> None:
     result = sizes(campaign(np.random.default_rng(5), narrow, blocks=2))
-    assert result == Sizes(4, 2)
+    assert result == Sizes(sizes=4, blocks=2)
     assert result.has_few_blocks and not result.has_few_sizes
     factors = {**FACTORS, "payload_bytes": (64, 1024)}
     two_sizes = sizes(campaign(np.random.default_rng(5), narrow, factors=factors))
-    assert two_sizes == Sizes(2) and two_sizes.has_few_sizes
-    assert len({WORDS.reason(result), WORDS.reason(two_sizes), WORDS.reason(Sizes(4, 3))}) == 3
+    assert two_sizes == Sizes(sizes=2) and two_sizes.has_few_sizes
+    results = (result, two_sizes, Sizes(sizes=4, blocks=3))
+    assert len(set(map(WORDS.reason, results))) == 3
 
 
 JUMP = Interval(2.5, 2.0, 3.1, 0.99, 6, "t")

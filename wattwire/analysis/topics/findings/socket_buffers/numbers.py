@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wattwire.analysis.topics.findings.datagrams import DROPPED, Drops, drops
-from wattwire.analysis.topics.findings.detector import Searched
+from wattwire.analysis.topics.findings.detector import Detected, Searched
 from wattwire.analysis.topics.findings.runs import settings_with
 from wattwire.model.setting_purposes import RECEIVE_BUFFER_BYTES
 
@@ -35,11 +35,11 @@ class FullBuffers:
 
 
 @dataclass(frozen=True)
-class SocketBuffers:
+class SocketBuffers(Detected):
     """The finding over all valid runs, if there is one. `counted` runs have the counter."""
 
-    counted: int = 0
     found: tuple[FullBuffers, ...] = ()
+    counted: int = 0
 
 
 def socket_buffers(searched: Searched) -> SocketBuffers:
@@ -48,7 +48,7 @@ def socket_buffers(searched: Searched) -> SocketBuffers:
     if dropped is None:
         return SocketBuffers()
     if not dropped.runs:
-        return SocketBuffers(dropped.counted)
+        return SocketBuffers(counted=dropped.counted)
     names = settings_with(searched.evidence, searched.runs, RECEIVE_BUFFER_BYTES)
     settings = tuple(f"settings.{name}" for name in names)
-    return SocketBuffers(dropped.counted, (FullBuffers(dropped, settings),))
+    return SocketBuffers((FullBuffers(dropped, settings),), dropped.counted)

@@ -55,9 +55,9 @@ def test_drops_that_differ_from_the_losses_are_only_suspected() -> None:
 
 def test_without_drops_or_a_counter_there_is_no_finding() -> None:
     silent = result_of(datagrams_dropped=[0, 0, None, 0], lost=[0, 0, 1, 0])
-    assert silent == SocketBuffers(3)
+    assert silent == SocketBuffers(counted=3)
     absent = result_of(lost=[0, 0, 1, 0])
-    assert absent == SocketBuffers(0)
+    assert absent == SocketBuffers(counted=0)
     assert REASON(silent) != REASON(absent)
 
 

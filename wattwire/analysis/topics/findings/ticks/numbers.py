@@ -27,7 +27,7 @@ import numpy as np
 
 from wattwire import stats
 from wattwire.analysis.dataset import Evidence
-from wattwire.analysis.topics.findings.detector import Searched
+from wattwire.analysis.topics.findings.detector import Detected, Searched
 from wattwire.analysis.topics.findings.level_titles import (
     SharedLevels,
     level_title,
@@ -158,7 +158,7 @@ class TickWaits:
 
 
 @dataclass(frozen=True)
-class Ticks:
+class Ticks(Detected):
     """The finding over all treatments, if there is one."""
 
     found: tuple[TickWaits, ...] = ()

@@ -3,23 +3,17 @@
 use std::time::Duration;
 
 use wattwire_kit::payload::{Payload, Shape};
-use wattwire_kit::{now_ns, run, Cell, Error, Guarantee, Kit, Library, Map, Ready, Type, COMPILER};
+use wattwire_kit::{now_ns, run, Error, Guarantee, Kit, Library, Ready, COMPILER};
 
 fn main() {
-    run(Cell {
-        roles: &[("publisher", publish), ("subscriber", subscribe)],
-        settings: &[("arrivals", Type::Integer)],
-        capabilities: &["encoding.bytes", "pacing.kit", "loop.open"],
-        payload_bytes_max: None,
-        record_bytes_max: None,
-    })
+    run(&[("publisher", publish), ("subscriber", subscribe)])
 }
 
 fn ready(kit: &Kit) {
     kit.ready(&Ready {
         matched: None,
         library: Library { name: "nothing".into(), version: "1".into(), build: COMPILER.into() },
-        effective: Map::new(),
+        effective: Vec::new(),
         guarantee: Guarantee { delivery: "best_effort", ordering: "none", overload: "drop_newest" },
         discovery_ns: None,
     });

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from wattwire.analysis.topics.processes.executed import executed
-from wattwire.analysis.topics.processes.messages import Messages, Rate, Without, messages
+from wattwire.analysis.topics.processes.message_costs import Messages, Rate, Without, messages
 from wattwire.model.deployment import Request
 from wattwire.report.topic_page import Sentences
 from wattwire.stats import Band, BelowResolution

@@ -1,0 +1,32 @@
+"""The controller and the conformance suite declare the same of each cell (C-03)."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from contract.conformance.roles import PATTERNS
+from contract.conformance.schema import breaches
+from contract.conformance.spec import DECLARED, base_spec, setting_names
+from wattwire.catalog import Catalog, home
+from wattwire.cli.conformance import suite, under_test
+
+CATALOG = Catalog([home()])
+
+
+@pytest.mark.parametrize("name", CATALOG.cells)
+def test_the_suites_specs_declare_what_the_controllers_specs_declare(name, tmp_path):
+    cell = CATALOG.cell(name)
+    build = SimpleNamespace(cell=cell, argv=(), env={}, words={})
+    subject = under_test(suite(), build, SimpleNamespace(entries=()), tmp_path)
+    pattern = subject.patterns[0]
+    spec = base_spec(subject, pattern, PATTERNS[pattern].sender)
+    assert list(breaches("spec", spec)) == []
+    declared = {key: value for key, value in spec.items() if key.startswith(DECLARED)}
+    assert ordered(declared) == ordered(cell.declared)
+    settings = [key for key in spec if key.startswith("settings.")]
+    assert sorted(settings) == sorted(f"settings.{name}" for name in setting_names(spec))
+
+
+def ordered(declared):
+    """Return the declaration with sorted lists, because the order has no meaning."""
+    return {k: sorted(map(repr, v)) if isinstance(v, list) else v for k, v in declared.items()}
