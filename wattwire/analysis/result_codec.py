@@ -3,8 +3,8 @@
 cattrs converts dataclasses, tuples and enums. The hooks here state how other values are stored:
 
 - A dataclass in a union, or of a subclass of the annotated class, has its name under "_type".
-- A dataclass in a field of a Protocol, which the folders of findings implement, has the path of its
-  class there.
+- A dataclass of a topic in a field of a base class or a Protocol, such as the result of a detector,
+  has the path of its class there, because its module may not have been imported when it is read.
 - A float that JSON lacks is {"float": "inf"}. An integer in a field of floats stays an integer,
   because the page prints the two in different ways.
 - A mapping with keys that are no text is a list of pairs.
@@ -89,7 +89,7 @@ def _converter() -> cattrs.Converter:
         converter.register_structure_hook(kind, _plain_reader(kind))
     # cattrs asks the factory that was registered last first.
     factories: list[tuple[Callable[[Any], bool], Any, Any]] = [
-        (_has_subclasses, _subclass_writer, _subclass_reader),
+        (_is_class, _class_writer, _class_reader),
         (_is_mapping, _mapping_writer, _mapping_reader),
         (_is_sequence, _sequence_writer, _sequence_reader),
         (_is_array, lambda _kind, _converter: _array, lambda _kind, _converter: _read_array),
@@ -173,8 +173,8 @@ def _is_sequence(kind: Any) -> bool:
     return origin in (list, Sequence) or origin is tuple and members[1:] == (Ellipsis,)
 
 
-def _has_subclasses(kind: Any) -> bool:
-    return isinstance(kind, type) and dataclasses.is_dataclass(kind) and bool(_subclasses(kind))
+def _is_class(kind: Any) -> bool:
+    return isinstance(kind, type) and dataclasses.is_dataclass(kind)
 
 
 def _subclasses(kind: type) -> list[type]:
@@ -191,25 +191,31 @@ def _fields_of(kind: type, converter: cattrs.Converter) -> tuple[Hook, Callable[
     )
 
 
-def _subclass_writer(kind: type, converter: cattrs.Converter) -> Hook:
+def _class_writer(kind: type, converter: cattrs.Converter) -> Hook:
     own, _ = _fields_of(kind, converter)
 
     def write(value: Any) -> Any:
         if type(value) is kind:
             return own(value)
-        return {TYPE: type(value).__name__, **converter.unstructure(value, type(value))}
+        path = _path_of(type(value))
+        name = path if _class_of(path) else type(value).__name__
+        return {TYPE: name, **converter.unstructure(value, type(value))}
 
     return write
 
 
-def _subclass_reader(kind: type, converter: cattrs.Converter) -> Callable[[Any, Any], Any]:
+def _class_reader(kind: type, converter: cattrs.Converter) -> Callable[[Any, Any], Any]:
     _, own = _fields_of(kind, converter)
 
     def read(values: Any, _kind: Any) -> Any:
-        if isinstance(values, dict) and TYPE in values:
-            named = _by_name(_subclasses(kind))
-            return _read_named(values, named, converter)
-        return own(values, kind)
+        if not isinstance(values, dict) or TYPE not in values:
+            return own(values, kind)
+        # The classes of topics need not be imported yet, and the others are.
+        found = _class_of(str(values[TYPE]))
+        named = _by_name(_subclasses(kind))
+        if found is not None and issubclass(found, kind):
+            named[values[TYPE]] = found
+        return _read_named(values, named, converter)
 
     return read
 
@@ -218,7 +224,7 @@ def _protocol_writer(kind: Any, converter: cattrs.Converter) -> Hook:
     def write(value: Any) -> Any:
         if not dataclasses.is_dataclass(value):
             return plain(value)
-        path = f"{type(value).__module__}.{type(value).__qualname__}"
+        path = _path_of(type(value))
         if _class_of(path) is not type(value):
             raise TypeError(f"{path}: allowed for {kind.__name__}: a class below {topics.__name__}")
         return {TYPE: path, **converter.unstructure(value, type(value))}
@@ -234,6 +240,10 @@ def _protocol_reader(kind: Any, converter: cattrs.Converter) -> Callable[[Any, A
         return _read_named(values, {values[TYPE]: found}, converter)
 
     return read
+
+
+def _path_of(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _class_of(path: str) -> type | None:

@@ -207,6 +207,19 @@ def test_a_document_is_read_as_it_was_written(documents, tmp_path):
     assert list(tmp_path.glob("*/series/*.parquet")), "no result has a long series"
 
 
+def test_a_new_process_reads_a_document(documents, tmp_path):
+    """The classes of results that only detectors import are found, too."""
+    for shape, document in documents.items():
+        write_document(document, tmp_path / shape)
+    program = """import pathlib, sys
+from wattwire.report.stored_document import read_document
+for path in pathlib.Path(sys.argv[1]).glob("*/analysis.json"):
+    read_document(path)"""
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_topics_print_the_same_page_without_the_campaign(tmp_path):
     campaign = write_campaign(tmp_path / "c", SHAPES["energy and controls"])
     data = computed(Campaign(campaign))
