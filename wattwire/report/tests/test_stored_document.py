@@ -27,7 +27,6 @@ from wattwire.model.errors import UsageError
 from wattwire.report import stored_document
 from wattwire.report.page import computed, print_page, write_stored
 from wattwire.report.page_parts import PageData, page_parts, parts_needing_campaign, parts_of
-from wattwire.report.print import render_worker
 from wattwire.report.print.render import Undrawn
 from wattwire.report.stored_document import read_document, result_type, write_document
 from wattwire.report.tests.stored_values import differences, made_up
@@ -255,16 +254,13 @@ def only_topics(monkeypatch):
 
 
 def test_the_command_prints_a_stored_report_as_it_prints_the_campaign(
-    tmp_path, capsys, monkeypatch, only_topics
+    tmp_path, capsys, only_topics
 ):
-    # Each command has its own drawing process, whose library counts the gradients of all figures.
-    monkeypatch.setattr(render_worker, "_pens", [])
     campaign = write_campaign(tmp_path / "c", SHAPES["energy and controls"])
     code = main(["report", str(campaign), "--figures"])
     of_campaign = capsys.readouterr().out
     (campaign / "report").rename(tmp_path / "stored")
     campaign.rename(tmp_path / "moved")
-    monkeypatch.setattr(render_worker, "_pens", [])
     out = tmp_path / "out"
     stored = str(tmp_path / "stored" / "analysis.json")
     assert main(["report", "--from", stored, str(out), "--figures"]) == code
