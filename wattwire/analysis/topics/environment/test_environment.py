@@ -65,7 +65,7 @@ def test_hosts_of_one_boot_are_one_machine(tmp_path: Path) -> None:
                if at == "methods.tex"]  # fmt: skip
     assert text.value == "2"
     assert "on 2 machines (local and edge: Made-up CPU <4>, 4 logical CPUs, 1.5 GiB" in text.words
-    assert "a virtual machine; robot: Made-up CPU <4>)." in text.words
+    assert "Made-up OS, kernel 6.1.0, a virtual machine; robot: Made-up CPU <4>)." in text.words
 
 
 def test_a_machine_without_facts_has_no_description() -> None:

@@ -58,6 +58,16 @@ def test_only_effects_that_change_the_response_are_repeated_among_the_threats(lo
     assert text.key == "order_effects.drifts"
 
 
+@pytest.mark.parametrize(("p", "is_repeated"), [(0.01, True), (0.5, False)])
+def test_an_effect_of_the_previous_run_is_repeated_if_it_is_significant(p, is_repeated):
+    omega_squared = Interval(0.1, 0.0, 0.2, 0.95, 9, "F")
+    effect = stats.Effect(("language",), 2.0, 1, 9, p, omega_squared)
+    result = OrderEffects(response_title="CPU", factor_title="language", previous=effect)
+    assert (result.previous_p, result.previous_matters) == (p, is_repeated)
+    keys = [part.key for _, (_, part) in topic_page("order_effects", result).elsewhere]
+    assert keys == ["order_effects.previous"] * is_repeated
+
+
 def test_campaigns_without_drift_raise_at_most_5_percent_false_alarms() -> None:
     rng = np.random.default_rng(8)
     labels = np.tile(np.arange(TREATMENTS), RUNS // TREATMENTS).tolist()

@@ -136,4 +136,7 @@ def test_without_readings_there_is_no_section_and_commands_have_no_lines():
     assert topic_page("placements", Placements(True)).section() is None
     assert SENTENCES.more(Placements()) == ""
     of_command = Placements(restrictions=(Restriction("", (0,), 2),))
-    assert topic_page("placements", of_command).terminal_lines == ()
+    page = topic_page("placements", of_command)
+    assert page.terminal_lines == ()
+    ((section, (_, threat)),) = page.elsewhere
+    assert (section, threat.paragraph, threat.value) == ("threats", "internal", "1")

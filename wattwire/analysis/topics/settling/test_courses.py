@@ -139,3 +139,15 @@ def test_treatments_whose_clients_did_not_work_together_are_named(evidence, monk
     monkeypatch.setattr(evidence, "usable", together)
     assert list(few_active(evidence)) == []
     assert SENTENCES.few_active(()) == ""
+
+
+@pytest.mark.parametrize("calls", [None, 500])
+def test_the_methods_state_the_rule_only_if_settling_runs_determined_the_warm_up(
+    evidence, calls
+) -> None:
+    cells = [{"cell": "made/up", "calls": calls, "settled": True, "known": True}]
+    warm_up = {"calls": calls, "cells": cells, "words": ""} if calls else None
+    result = settling(replace(evidence, warm_up=warm_up), {})
+    assert result.rule == (Rule(1, calls) if calls else None)
+    texts = [part for _, (_, part) in topic_page("settling", result).elsewhere]
+    assert [(text.key, text.value) for text in texts] == [("settling.calls", "500")] * bool(calls)
