@@ -6,7 +6,6 @@ import pytest
 
 from wattwire.analysis.document import Document
 from wattwire.analysis.topics.headline.numbers import PageHeadline, SingleTreatment
-from wattwire.report import headline
 from wattwire.report.headline import VERDICT, page_headline, shortened, split
 from wattwire.report.topic_page import Sentences, TitleSentence, topic_page
 from wattwire.stats import Interval, TooFew
@@ -20,25 +19,24 @@ STATED = [
 ]  # fmt: skip
 
 
-def joined(monkeypatch, result: PageHeadline, verdict: str = "") -> list[str]:
+def joined(result: PageHeadline, verdict: str = "") -> list[str]:
     """Return the page's headline from STATED and a verdict on variants."""
     verdicts = [TitleSentence(VERDICT, verdict)] if verdict else []
-    monkeypatch.setattr(headline, "_verdict", lambda _evidence: verdicts)
-    return page_headline(Document({"headline": result}, {}), STATED)
+    return page_headline(Document({"headline": result}, {}), [*STATED, *verdicts])
 
 
-def test_sentences_are_in_the_order_of_their_places_with_one_alternative(monkeypatch) -> None:
+def test_sentences_are_in_the_order_of_their_places_with_one_alternative() -> None:
     of_messages = PageHeadline()
-    assert joined(monkeypatch, of_messages) == ["lost", "flows", "growth", "answer", "missing"]
-    assert joined(monkeypatch, of_messages, "v") == ["lost", "v", "answer", "missing"]
+    assert joined(of_messages) == ["lost", "flows", "growth", "answer", "missing"]
+    assert joined(of_messages, "v") == ["lost", "v", "answer", "missing"]
 
 
-def test_the_headline_of_a_command_has_its_costs_and_the_verdict_alone(monkeypatch) -> None:
-    assert joined(monkeypatch, PageHeadline(is_command=True), "v") == ["command", "v"]
+def test_the_headline_of_a_command_has_its_costs_and_the_verdict_alone() -> None:
+    assert joined(PageHeadline(is_command=True), "v") == ["command", "v"]
 
 
-def test_a_headline_of_flows_omits_only_what_is_not_apart(monkeypatch) -> None:
-    assert joined(monkeypatch, PageHeadline(chars_max=12)) == ["lost", "flows", "growth", "missing"]
+def test_a_headline_of_flows_omits_only_what_is_not_apart() -> None:
+    assert joined(PageHeadline(chars_max=12)) == ["lost", "flows", "growth", "missing"]
 
 
 def test_the_values_of_a_single_treatment_replace_answers() -> None:
