@@ -85,8 +85,8 @@ def line_problems(path: Path, text: str, columns_max: int = LINE_LENGTH_MAX) -> 
     ]
 
 
-def long_functions(path: Path, text: str) -> dict[str, int]:
-    """Return `path:name` → number of lines, for every function that exceeds the limit."""
+def length_problems(path: Path, text: str) -> list[str]:
+    """Check that no function exceeds the limit."""
     if path.suffix == ".py":
         lengths = [
             (node.name, node.lineno, (node.end_lineno or node.lineno) - node.lineno + 1)
@@ -96,20 +96,12 @@ def long_functions(path: Path, text: str) -> dict[str, int]:
     elif path.suffix in BRACE_SUFFIXES:
         lengths = function_lengths(text)
     else:
-        return {}
-    return {f"{path}:{name}": count for name, _, count in lengths if count > FUNCTION_LINES_MAX}
-
-
-def ratchet_problems(found: dict[str, int], allowed: dict[str, int]) -> list[str]:
-    """Check that listed long functions do not grow, and that shortened functions leave the list."""
-    problems = []
-    for name, count in sorted(found.items()):
-        limit = allowed.get(name, FUNCTION_LINES_MAX)
-        if count > limit:
-            problems.append(f"{name}: {count} lines; at most {limit} are allowed; take it apart")
-    for name in sorted(set(allowed) - set(found)):
-        problems.append(f"{name}: no longer too long; take it out of the ratchet")
-    return problems
+        return []
+    return [
+        f"{path}:{line}: {name} has {count} lines; at most {FUNCTION_LINES_MAX} are allowed"
+        for name, line, count in lengths
+        if count > FUNCTION_LINES_MAX
+    ]
 
 
 def kill_problems(path: Path, text: str) -> list[str]:

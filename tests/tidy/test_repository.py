@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -97,13 +96,9 @@ def test_lines_of_pages_fit() -> None:
     _report([line for path, text in pages for line in rules.line_problems(path, text, limit)])
 
 
-def test_functions_are_short_or_shrinking() -> None:
-    allowed = json.loads((ROOT / "tests/tidy/ratchet.json").read_text(encoding="utf-8"))
-    found: dict[str, int] = {}
-    for path, text in texts():
-        if not is_fixture(path):
-            found |= rules.long_functions(path, text)
-    _report(rules.ratchet_problems(found, allowed))
+def test_functions_are_short() -> None:
+    code = [(path, text) for path, text in texts() if not is_fixture(path)]
+    _report([problem for path, text in code for problem in rules.length_problems(path, text)])
 
 
 def test_the_agent_sends_no_signal_to_a_group() -> None:
