@@ -17,7 +17,6 @@ from wattwire.stats import Band, BelowResolution, Interval, NotComputable, TooFe
 TEXT_MAX, SHORT_MAX, WORD_MAX = 240, 28, 10
 WIDE_LETTERS = 90
 """Largest number of letters in a row that fits the page in the usual font."""
-KINDS = ("text", "measured", "estimate", "bound", "published")
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,15 +47,6 @@ def load_over(agent: AgentClient, seconds: float) -> Load:
 def free_disk_bytes(path: Path) -> int:
     """Return the number of bytes that this user can write below `path`."""
     return shutil.disk_usage(path).free
-
-
-def succeeds(argv: list[str], timeout_s: float = 5.0) -> bool:
-    """Return whether a short command ends in time with exit code 0. Its output is ignored."""
-    try:
-        result = subprocess.run(argv, capture_output=True, timeout=timeout_s, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return result.returncode == 0
 
 
 def cores() -> int:

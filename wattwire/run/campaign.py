@@ -54,7 +54,6 @@ from wattwire.store import WARM_UP, Campaign
 from wattwire.store.journal import Attempt
 from wattwire.store.redact import note_names
 
-Skipped = tuple[Treatment, str]
 AGAIN = "measured_again"
 """Journal key of the treatments with more blocks than the study has."""
 MACHINERY_FAILURES_MAX = 3

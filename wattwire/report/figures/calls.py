@@ -15,7 +15,6 @@ from wattwire.report.figures.style import (
     nominal,
 )
 
-OTHER = "all others"
 ROW_PX = 22
 
 

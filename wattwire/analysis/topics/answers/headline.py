@@ -160,11 +160,6 @@ class Headline:
     first: First | None = None
     without: WithoutContrast | None = None
 
-    @property
-    def has_results(self) -> bool:
-        """Whether a run has results."""
-        return self.no_result is None and self.ended is None
-
 
 def headline(
     evidence: Evidence,

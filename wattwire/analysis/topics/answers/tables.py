@@ -16,7 +16,7 @@ from wattwire.analysis.answering.confidence import has_few_degrees
 from wattwire.analysis.charts import Point, rounded
 from wattwire.analysis.dataset import Evidence, levels_of, same_level
 from wattwire.analysis.responses import Response
-from wattwire.analysis.topics.answers.statements import BY_RANKS, above_one
+from wattwire.analysis.topics.answers.statements import above_one
 from wattwire.model import words
 from wattwire.model.derived import column
 
@@ -89,11 +89,6 @@ class DifferenceRow:
     def level(self) -> float:
         """The exact confidence level of the interval."""
         return self.interval.level
-
-    @property
-    def is_by_ranks(self) -> bool:
-        """Whether the difference is a typical difference by ranks."""
-        return self.kind in BY_RANKS
 
 
 def shorts(answers: Answers) -> list[Short]:

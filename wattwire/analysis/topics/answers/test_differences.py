@@ -89,7 +89,7 @@ def test_too_few_blocks_for_the_level_leave_means(tmp_path) -> None:
     answer = of_cpu(answers)
     assert isinstance(answer.result, stats.Difference) and answer.result.kind == "treatments"
     (row,) = answered_study(evidence, answers).differences
-    assert row.interval == row.of_means and not row.is_by_ranks
+    assert row.interval == row.of_means
 
 
 def test_a_difference_of_shares_is_that_of_means_for_any_number_of_blocks(tmp_path) -> None:

@@ -102,11 +102,6 @@ def from_zero(base: FloatArray, head: FloatArray) -> bool:
     return bool(base.size and head.size) and is_amount and not values.all()
 
 
-def means(base: FloatArray, head: FloatArray) -> tuple[float, float]:
-    """Return the mean of each side."""
-    return float(base.mean()), float(head.mean())
-
-
 def has_width(estimate: Estimate) -> bool:
     """Return whether `estimate` is an interval of nonzero width; only these count in the family."""
     return isinstance(estimate, stats.Interval) and estimate.low < estimate.high

@@ -39,7 +39,6 @@ PER_MESSAGE = (
     "energy_estimate_low_j_per_message",
     "energy_estimate_high_j_per_message",
 )
-ESTIMATED = "estimate"
 VARIANT_COLUMN = f"factor.{FACTOR}"
 
 Value = Interval | float | None
