@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = "wattwire"
-SECTIONS = "wattwire.report.sections"
 ENTRY_POINTS = frozenset({"__init__", "__main__"})
 _ROW = re.compile(r"^\| `(?P<layer>[a-z_]+)/?` \| (?P<allowed>[^|]*) \|", re.MULTILINE)
 
@@ -49,17 +48,6 @@ def layer_problems(path: Path, source: str, layers: dict[str, frozenset[str]]) -
     return problems
 
 
-def section_problems(path: Path, source: str) -> list[str]:
-    """Return imports of a section's module, which would prevent removing the section alone."""
-    if is_test(path):
-        return []
-    return [
-        f"{path}:{line}: imports {module}; move what is shared to report/words, tables or parts.py"
-        for line, module in _modules(path, ast.parse(source))
-        if module.startswith(f"{SECTIONS}.")
-    ]
-
-
 def _names(words: object) -> str:
     return ", ".join(sorted(words))  # type: ignore[call-overload]
 
@@ -75,7 +63,7 @@ def _imports(path: Path, tree: ast.AST) -> Iterator[tuple[int, str]]:
 def _modules(path: Path, tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Yield (line, module) of each import, with relative imports resolved.
 
-    A name that is imported from the package itself or from the folder of sections is a module.
+    A name that is imported from the package itself is a module.
     """
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -86,7 +74,7 @@ def _modules(path: Path, tree: ast.AST) -> Iterator[tuple[int, str]]:
                 above = path.parts[: len(path.parts) - node.level]
                 base = ".".join((*above, *([base] if base else [])))
             modules = [base]
-            if base in {PACKAGE, SECTIONS}:
+            if base == PACKAGE:
                 modules = [f"{base}.{alias.name}" for alias in node.names]
         else:
             continue

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import ast
-import re
 from pathlib import Path
-
-import pytest
 
 from tests.tidy.layers import is_test
 from tests.tidy.tree import ROOT, files
@@ -72,15 +69,6 @@ def test_a_name_of_three_files_is_found() -> None:
     tests = [Path(f"wattwire/{folder}/tests/made_up.py") for folder in "abc"]
     topics = [Path(f"wattwire/analysis/topics/{topic}/numbers.py") for topic in "abc"]
     assert repeated_names([*tests, *topics]) == {}
-
-
-SECTIONS = sorted((ROOT / "wattwire" / "report" / "sections").glob("[a-z]*.py"))
-
-
-@pytest.mark.parametrize("path", SECTIONS, ids=lambda path: path.stem)
-def test_a_section_is_in_the_file_of_its_anchors_name(path: Path) -> None:
-    anchors = re.findall(r'Section\(\s*"([a-z-]+)"', path.read_text("utf-8"))
-    assert anchors and anchors[0].replace("-", "_") == path.stem
 
 
 def test_the_page_is_known_to_the_command_line_alone() -> None:

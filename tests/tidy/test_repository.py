@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from tests.tidy import rules
-from tests.tidy.layers import is_test, layer_problems, read_layers, section_problems
+from tests.tidy.layers import is_test, layer_problems, read_layers
 from tests.tidy.names import open_names_in
 from tests.tidy.tree import (
     CODE_SUFFIXES,
@@ -46,14 +46,6 @@ def test_imports_follow_the_layers() -> None:
     for path, text in texts():
         if path.parts[0] == "wattwire" and path.suffix == ".py":
             problems += layer_problems(path, text, layers)
-    _report(problems)
-
-
-def test_a_section_of_the_page_can_be_removed_alone() -> None:
-    problems = []
-    for path, text in texts():
-        if path.parts[0] == "wattwire" and path.suffix == ".py":
-            problems += section_problems(path, text)
     _report(problems)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.tidy import rules
-from tests.tidy.layers import layer_problems, read_layers, section_problems
+from tests.tidy.layers import layer_problems, read_layers
 from tests.tidy.names import open_names_in
 from tests.tidy.tokens import function_lengths, tokenise
 from tests.tidy.waits import wait_problems
@@ -78,21 +78,6 @@ def test_a_name_in_prose_or_inside_a_longer_word_is_no_problem(name: str, source
 )
 def test_an_import_against_the_layers_is_found(path: str, source: str, count: int) -> None:
     assert len(layer_problems(Path(path), source, LAYERS)) == count
-
-
-@pytest.mark.parametrize(
-    ("source", "count"),
-    [
-        ("from wattwire.report.sections import costs\n", 1),
-        ("from wattwire.report.sections.costs import section\n", 1),
-        ("import wattwire.report.sections.costs\n", 1),
-        ("from .costs import section\n", 1),
-        ("from wattwire.report import sections\n", 0),
-    ],
-)
-def test_an_import_of_a_section_is_found(source: str, count: int) -> None:
-    path = Path("wattwire/report/sections/a.py")
-    assert len(section_problems(path, source)) == count
 
 
 @pytest.mark.parametrize(

@@ -18,20 +18,13 @@ class VariedFactor:
 
 @dataclass(frozen=True)
 class Header:
-    """The heading of the page, the varied factors in the study's order, and the kind of campaign.
-
-    `is_imported` and `is_command` decide which sections the page has: imported data and commands
-    lack the messages of nodes.
-    """
+    """The heading of the page, and the varied factors in the study's order."""
 
     heading: str = ""
     varied: tuple[VariedFactor, ...] = ()
-    is_imported: bool = False
-    is_command: bool = False
 
 
 def header(evidence: Evidence) -> Header:
     """Return the header of a campaign."""
     factors = [VariedFactor(name, dict(evidence.titles.get(name, {}))) for name in evidence.varied]
-    is_command = evidence.study.request is not None
-    return Header(evidence.study.heading, tuple(factors), evidence.imported, is_command)
+    return Header(evidence.study.heading, tuple(factors))

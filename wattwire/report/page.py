@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -21,14 +21,7 @@ from wattwire.model.errors import UsageError
 from wattwire.report.figures.downsample import Thinner
 from wattwire.report.headline import page_headline, questions_without_answer, split
 from wattwire.report.html.columnar_json import packed_charts, script_json
-from wattwire.report.page_parts import (
-    TITLE,
-    HeadLine,
-    PageData,
-    PagePart,
-    parts_needing_campaign,
-    parts_of,
-)
+from wattwire.report.page_parts import TITLE, HeadLine, PageData
 from wattwire.report.parts import Section, Table, figures_of, tables_of, write_csv
 from wattwire.report.print import render
 from wattwire.report.print.latex import write_tex
@@ -74,7 +67,7 @@ def write_report(campaign: Path | CampaignReader, printed: bool = False) -> tupl
     # The matrices are small, so BLAS threads would only compete with the drawing process.
     with _drawer(folder, printed) as drawer, threadpool_limits(1, user_api="blas"):
         data = computed(campaign)
-        page = print_page(data, parts_of(data.document.header), folder, drawer, printed)
+        page = print_page(data, folder, drawer, printed)
         write_document(data.document, folder)
     return page, data.document
 
@@ -83,20 +76,13 @@ def write_stored(stored: Path, folder: Path, printed: bool = False) -> tuple[Pat
     """Write the report whose analysis.json is `stored` to a new folder, without its campaign.
 
     The files are those of `write_report`. Return the path of the page, and the results on it.
-    Raises UsageError if the folder exists, if the document cannot be read, and if the page has
-    sections that only the campaign can print.
+    Raises UsageError if the folder exists, and if the document cannot be read.
     """
     if folder.exists() or folder.is_symlink():
         raise UsageError(f"{folder}: found an existing file or folder; name a new folder.")
     document = read_document(stored)
-    needing = parts_needing_campaign(document.header)
-    if needing:
-        raise UsageError(
-            f"{stored}: the page has sections that need the campaign: {', '.join(needing)}. "
-            "Use `wattwire report DIR`."
-        )
     with _drawer(folder, printed) as drawer:
-        page = print_page(PageData(document), parts_of(document.header), folder, drawer, printed)
+        page = print_page(PageData(document), folder, drawer, printed)
         write_document(document, folder)
     return page, document
 
@@ -105,31 +91,29 @@ def computed(campaign: CampaignReader) -> PageData:
     """Compute all results of a campaign, each once."""
     evidence = gather(campaign)
     answers, series = answer_all(evidence), all_series(evidence)
-    results = document(evidence, answers, series)
-    return PageData(results, evidence)
+    return PageData(document(evidence, answers, series))
 
 
 def print_page(
     data: PageData,
-    parts: Sequence[PagePart],
     folder: Path,
     drawer: render.Drawer | render.Undrawn,
     printed: bool = False,
 ) -> Path:
-    """Print these parts of a page to a folder, with its tables and figures.
+    """Print a page to a folder, with its tables and figures.
 
     Return the path of the page. With `printed`, the folder also has files for print.
     """
     folder.mkdir(parents=True, exist_ok=True)
     sections, thinner = [], Thinner()
-    for built in _sections(parts, data):
+    for built in data.sections():
         section = bounded(built, thinner)
         sections.append(section)
         drawer.begin(figures_of(section.parts))
     tables = tables_of([part for section in sections for part in section.parts])
     _write_tables(tables, folder / "tables", printed)
     notices = [VALIDITY.sentence(notice) for notice in data.document.result(Validity).notices]
-    title, rest, lines = _head(parts, data)
+    title, rest, lines = _head(data)
     answer = [title, rest, *(line.text for line in lines if not line.page_only)]
     answer = [text for text in (*answer, *questions_without_answer(data.document)) if text]
     (folder / "answer.txt").write_text("".join(f"{line}\n" for line in answer), "utf-8")
@@ -152,15 +136,9 @@ def bounded(section: Section, thinner: Thinner) -> Section:
     return replace(section, parts=thinner.parts(section.parts))
 
 
-def _sections(parts: Sequence[PagePart], data: PageData) -> Iterator[Section]:
-    """Yield the sections in page order. Figures are drawn while the next section is built."""
-    for part in parts:
-        yield from (section for section in part.build(data) if section is not None)
-
-
-def _head(parts: Sequence[PagePart], data: PageData) -> tuple[str, str, list[HeadLine]]:
+def _head(data: PageData) -> tuple[str, str, list[HeadLine]]:
     """Return the title of the page, its sentences that found no room, and the lines by place."""
-    head_lines = [line for part in parts for line in part.head(data)]
+    head_lines: list[HeadLine] = []
     stated = [sentence for topic in data.topics.values() for sentence in topic.sentences]
     for topic in data.topics.values():
         head_lines += [HeadLine(at[0], text, True, at[1:]) for at, text in topic.lines]

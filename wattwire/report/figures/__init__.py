@@ -1,6 +1,5 @@
 """Build charts as Vega-Lite specs. The page draws them, and `print/` writes SVG and PDF files."""
 
-from wattwire.analysis.charts import BOX_RUNS_MIN, rounded
 from wattwire.report.figures.curves import ecdf_chart, sizes_chart
 from wattwire.report.figures.effects import interaction_chart, ratios_chart
 from wattwire.report.figures.letters import drawable
@@ -17,7 +16,6 @@ from wattwire.report.figures.runs import (
 from wattwire.report.figures.style import PALETTE, POINTS, finish
 
 __all__ = [
-    "BOX_RUNS_MIN",
     "PALETTE",
     "POINTS",
     "TREATMENT_ROWS",
@@ -30,7 +28,6 @@ __all__ = [
     "interaction_chart",
     "order_chart",
     "ratios_chart",
-    "rounded",
     "runs_chart",
     "runs_ecdf_chart",
     "scatter_chart",

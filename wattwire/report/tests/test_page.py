@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import csv
-import importlib
 import json
-import pkgutil
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -16,7 +13,7 @@ import pytest
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.topics import topics
-from wattwire.report import build_report, page_parts, sections
+from wattwire.report import build_report, page_parts
 from wattwire.report.parts import tables_of
 from wattwire.report.tests.answered import answered_study, section
 from wattwire.report.tests.synthetic import (
@@ -370,11 +367,11 @@ def test_a_run_that_was_tried_again_counts_once(tmp_path) -> None:
 
 
 def test_the_page_finds_its_sections_and_refuses_two_of_one_place(monkeypatch):
-    names = [module.name for module in pkgutil.iter_modules(sections.__path__) if not module.ispkg]
-    own = [topic for topic in topics().values() if topic.place is not None and not topic.section]
-    assert len(page_parts.page_parts()) == len(names) + len(own) > 15
-    place = topics()["limits"].place
-    section = importlib.import_module(f"{sections.__name__}.{names[0]}")
-    monkeypatch.setattr(section, "PART", replace(section.PART, place=place))
-    with pytest.raises(ValueError, match=f"{names[0]} and limits: both have place {place}"):
-        page_parts.page_parts.__wrapped__()
+    found = page_parts.topics_with_section()
+    places = [topics()[name].place for name in found]
+    assert len(places) > 15 and places == sorted(places)
+    assert {"limits", "requested"} <= set(found) and "services" not in found
+    limits = topics()["limits"]
+    monkeypatch.setattr(page_parts, "topics", lambda: {"limits": limits, "other": limits})
+    with pytest.raises(ValueError, match=f"limits and other: both have place {limits.place}"):
+        page_parts.topics_with_section.__wrapped__()

@@ -7,10 +7,6 @@ import pytest
 
 from wattwire.analysis.charts import points_of
 from wattwire.analysis.dataset import gather
-from wattwire.analysis.topics.energy import numbers as energy
-from wattwire.model.output_requests import ShownFigure
-from wattwire.report.figures import requested_figures as drawn
-from wattwire.report.parts import Figure
 from wattwire.report.tests.synthetic import SLOW, Shape, write_campaign
 from wattwire.store import Campaign
 
@@ -40,21 +36,3 @@ def test_the_colour_is_of_the_factor_that_is_asked_for(evidence):
     assert found == {"language": {"Swift", "Python"}, "interval_s": {"0.05 s", "0.2 s"}}
     (title, *_) = {p["treatment"] for p in points_of(evidence, frame, ones, ones, "language", "")}
     assert any(evidence.title("language", level) in title for level in (SLOW, "swift"))
-
-
-def test_both_figures_with_such_points_make_them_here(evidence, monkeypatch):
-    tones = []
-
-    def heard(*given):
-        tones.append(given[4])
-        return points_of(*given)
-
-    for module in (drawn, energy):
-        monkeypatch.setattr(module, "points_of", heard)
-    energy.energy(evidence)
-    spec = ShownFigure(
-        "T", "scatter", "cpu_us_per_message", against="latency_p50_us", by="interval_s"
-    )
-    (made,) = drawn.figure(evidence, spec, 1)
-    assert isinstance(made, Figure)
-    assert tones == [evidence.primary, "interval_s"]

@@ -25,8 +25,8 @@ from wattwire.analysis.topics.limits.numbers import Limits
 from wattwire.cli.main import main
 from wattwire.model.errors import UsageError
 from wattwire.report import stored_document
-from wattwire.report.page import computed, print_page, write_stored
-from wattwire.report.page_parts import PageData, page_parts, parts_needing_campaign, parts_of
+from wattwire.report.page import computed, print_page
+from wattwire.report.page_parts import PageData
 from wattwire.report.print.render import Undrawn
 from wattwire.report.stored_document import read_document, result_type, write_document
 from wattwire.report.tests.stored_values import differences, made_up
@@ -44,8 +44,6 @@ SHAPES = {
     "one block": Shape(blocks=1, patterns=("topic",), clients=(1,), intervals_s=(0.05,)),
     "saturated": Shape(patterns=("topic",), study=LIMITS),
 }
-NEEDING = {"audit", "requested_tables"}
-"""Sections that read the campaign. Each becomes a topic; no other section may read it."""
 
 
 @pytest.fixture(scope="module")
@@ -222,13 +220,12 @@ for path in pathlib.Path(sys.argv[1]).glob("*/analysis.json"):
 def test_topics_print_the_same_page_without_the_campaign(tmp_path):
     campaign = write_campaign(tmp_path / "c", SHAPES["energy and controls"])
     data = computed(Campaign(campaign))
-    parts = [part for part in parts_of(data.document.header) if not part.needs_campaign]
-    assert len(parts) > 8
+    assert len(list(data.sections())) > 8
     write_document(data.document, tmp_path / "stored")
-    print_page(data, parts, tmp_path / "of campaign", Undrawn(tmp_path))
+    print_page(data, tmp_path / "of campaign", Undrawn(tmp_path))
     campaign.rename(tmp_path / "moved")
     again = PageData(read_document(tmp_path / "stored" / "analysis.json"))
-    print_page(again, parts, tmp_path / "of document", Undrawn(tmp_path))
+    print_page(again, tmp_path / "of document", Undrawn(tmp_path))
     assert files_of(tmp_path / "of campaign") == files_of(tmp_path / "of document")
     assert len(files_of(tmp_path / "of document")) > 5
 
@@ -241,21 +238,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_only_the_listed_sections_need_the_campaign():
-    needing = {name for name, part in page_parts().items() if part.needs_campaign}
-    assert needing <= NEEDING
-
-
-@pytest.fixture
-def only_topics(monkeypatch):
-    """Let pages have the sections of topics alone, as when all sections are topics."""
-    parts = {name: part for name, part in page_parts().items() if not part.needs_campaign}
-    monkeypatch.setattr("wattwire.report.page_parts.page_parts", lambda: parts)
-
-
-def test_the_command_prints_a_stored_report_as_it_prints_the_campaign(
-    tmp_path, capsys, only_topics
-):
+def test_the_command_prints_a_stored_report_as_it_prints_the_campaign(tmp_path, capsys):
     campaign = write_campaign(tmp_path / "c", SHAPES["energy and controls"])
     code = main(["report", str(campaign), "--figures"])
     of_campaign = capsys.readouterr().out
@@ -275,20 +258,8 @@ def test_the_command_prints_a_stored_report_as_it_prints_the_campaign(
     assert suffixes >= {".html", ".csv", ".tex", ".svg", ".pdf", ".txt", ".json"}
 
 
-def test_sections_that_need_the_campaign_are_named(tmp_path, documents):
-    document = documents["usual"]
-    write_document(document, tmp_path / "stored")
-    needing = parts_needing_campaign(document.header)
-    if not needing:
-        pytest.skip("every section is a topic")
-    with pytest.raises(UsageError, match="need the campaign: ") as raised:
-        write_stored(tmp_path / "stored" / "analysis.json", tmp_path / "out")
-    assert all(name in str(raised.value) for name in needing)
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.fixture
-def stored(tmp_path, documents, only_topics) -> Path:
+def stored(tmp_path, documents) -> Path:
     """A stored document with a table; the value is the path of its analysis.json."""
     write_document(documents["usual"], tmp_path / "stored")
     return tmp_path / "stored" / "analysis.json"

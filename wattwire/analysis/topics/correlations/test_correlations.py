@@ -21,7 +21,7 @@ from wattwire.analysis.topics.correlations.numbers import (
 )
 from wattwire.model.questions import Question
 from wattwire.report.page import build_report
-from wattwire.report.tests.test_laid_out import campaign_of, evidence_of
+from wattwire.report.tests.requested_campaign import campaign_of, evidence_of
 from wattwire.report.topic_page import Sentences, topic_page
 from wattwire.stats import Interval, TooFew
 from wattwire.stats.association import Association

@@ -7,14 +7,15 @@ import polars as pl
 import pytest
 
 from wattwire.analysis.dataset import Evidence, column, gather, levels_of, with_derived
+from wattwire.analysis.header import header
 from wattwire.analysis.topics.product_rankings.numbers import (
     Agreement,
     ProductRanking,
     ProductRankings,
     product_rankings,
 )
+from wattwire.report.page_parts import factor_columns
 from wattwire.report.parts import Text, tables_of
-from wattwire.report.tables.factor_columns import factor_columns
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, write_campaign
 from wattwire.report.topic_page import topic_page
 from wattwire.stats import Interval
@@ -129,7 +130,8 @@ def test_an_estimate_is_never_ranked_and_the_published_ranking_is_alone(tmp_path
     ranking = ranking_of(evidence)
     assert ranking.is_energy_missing and not ranking.is_measured
     assert [row.rank_printed for row in ranking.rows] == [1, 2]
-    page = topic_page("product_rankings", ProductRankings((ranking,)), factor_columns(evidence))
+    columns = factor_columns(header(evidence))
+    page = topic_page("product_rankings", ProductRankings((ranking,)), columns)
     parts = [part for _, part in page.parts]
     (table,) = tables_of(parts)
     assert table.id == "ranking-1" and table.columns

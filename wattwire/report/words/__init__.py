@@ -1,1 +1,0 @@
-"""Sentences that the page, the terminal and papers share."""
