@@ -50,6 +50,13 @@ def test_templates_use_what_exists_and_every_sentence_is_printed(folder) -> None
     assert not problems, "\n" + "\n".join(problems)
 
 
+def test_no_sentence_has_a_backtick_which_the_page_would_show() -> None:
+    comments = re.compile(r"{#.*?#}", re.DOTALL)
+    templates = sorted((ROOT / "wattwire/analysis/topics").rglob("*.j2"))
+    assert [path for path in templates if "`" in comments.sub("", path.read_text("utf-8"))] == []
+    assert len(templates) > 50
+
+
 def _macros(folder: Path) -> set[str]:
     """Return the names of the macros in a folder's `words.j2`; none without this file."""
     path = folder / "words.j2"

@@ -96,6 +96,7 @@ def test_products_and_the_front_follow_from_energy_and_delay(planted) -> None:
     first = pair.products[0].product
     assert isinstance(first, Interval) and first.low < first.estimate < first.high
     assert pair.chart is not None and len(pair.chart.points) == planted.usable.height
+    assert {point["colour"] for point in pair.chart.points} == {"Swift", "Python"}
 
 
 def test_a_role_s_energy_goes_with_its_own_columns_and_the_client_s_time(tmp_path) -> None:
