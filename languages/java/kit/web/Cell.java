@@ -21,8 +21,7 @@ public final class Cell {
     private Cell() {}
 
     /** Runs a node that uses its client also as ping, and its server also as pong. */
-    public static void run(String[] arguments, Kit.Role client, Kit.Role server)
-            throws Exception {
+    public static void run(String[] arguments, Kit.Role client, Kit.Role server) throws Exception {
         Kit.run(
                 arguments,
                 Map.of("client", client, "server", server, "ping", client, "pong", server));

@@ -9,7 +9,6 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.HexFormat;
 import java.util.List;
-import java.util.Set;
 
 /** Answers questions about the kit, one line each. Bytes are hexadecimal; "-" is an empty value. */
 public final class Vectors {
