@@ -44,8 +44,4 @@ def plant(root: Path) -> dict[str, str]:
     assert (place := "    link.ready(matched=None)\n\n    def poll") in text
     text = text.replace(place, place.replace("\n\n", "\n    began: dict = {}\n\n"))
     service.write_text(f"import time\n\n{text}", encoding="utf-8")
-    node = folder / "python" / "node.py"
-    text = node.read_text(encoding="utf-8")
-    assert (place := '        "delay_us": int,\n') in text
-    node.write_text(text.replace(place, f'{place}        "serve": str,\n'), encoding="utf-8")
     return {"WATTWIRE_PATH": str(root / "roots")}
