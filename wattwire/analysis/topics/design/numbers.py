@@ -188,7 +188,7 @@ def _held(evidence: Evidence) -> tuple[tuple[str, ...], tuple[VariantLevels, ...
     )
     variants = []
     for name, levels in levels_of_variant.items() if changed else ():
-        all_settings = {**{key: fixed[key] for key in changed if key in fixed}, **levels}
+        all_settings = {key: level for key, level in fixed.items() if key in changed} | levels
         set_levels = (SetLevel(key, words.plain(level)) for key, level in all_settings.items())
         variants.append(VariantLevels(name, tuple(set_levels)))
     return shared, tuple(variants)

@@ -94,6 +94,21 @@ def test_levels_of_variants_are_those_that_a_variant_changes(tmp_path: Path) -> 
     )
 
 
+def test_levels_of_variants_are_in_the_order_of_the_study(tmp_path: Path) -> None:
+    """A page must not depend on the order in which Python iterates over a set of texts."""
+    fixed = {"middleware": "loopback", "language": "cpp", "pattern": "service", "payload": 64}
+    changed = {name: level for name, level in reversed(fixed.items())}
+    document = {
+        "factors": {"variant": ["plain", "other"]},
+        "fixed": fixed,
+        "variants": {"plain": {}, "other": {"levels": {**changed, "language": "python"}}},
+    }
+    treatments = [{"variant": "plain"}, {"variant": "other"}]
+    result = design(planted(tmp_path / "c", document, treatments, lambda _: 100.0, 2))
+    for variant in result.variants:
+        assert [level.key for level in variant.levels] == list(fixed)
+
+
 FULL = Design(
     Part("language=x", 2),
     Goal("nodes", "compare", "latency", "a developer", "on a bench"),
