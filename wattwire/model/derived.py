@@ -53,6 +53,18 @@ def mean_of(frame: pl.DataFrame, names: Sequence[str]) -> FloatArray:
     return np.where(counts > 0, sums / np.maximum(counts, 1), math.nan)
 
 
+def known_mean(values: FloatArray) -> float | None:
+    """Return the mean of the finite values; None without any."""
+    known = values[np.isfinite(values)]
+    return float(np.mean(known)) if known.size else None
+
+
+def known_geometric_mean(values: FloatArray) -> float | None:
+    """Return the geometric mean of the finite positive values; None without any."""
+    known = values[np.isfinite(values) & (values > 0)]
+    return float(np.exp(np.mean(np.log(known)))) if known.size else None
+
+
 def derived(frame: pl.DataFrame) -> dict[str, FloatArray]:
     """Return the derived metrics of a summary by name, each of shape (rows,). NaN means unknown."""
     sent, in_costs = column(frame, "sent"), messages_of_costs(frame)

@@ -46,9 +46,12 @@ def page_headline(document: Document, stated: Iterable[TitleSentence] | None = N
     ]
 
 
-def headline(document: Document) -> str:
-    """Return the headline without warnings, treatments without an answer and emulated devices."""
-    return " ".join(_abstract(_by_place(document), document))
+def headline(document: Document, stated: Iterable[TitleSentence] | None = None) -> str:
+    """Return the headline without warnings, treatments without an answer and emulated devices.
+
+    `stated` is as in `page_headline`.
+    """
+    return " ".join(_abstract(_by_place(document, stated), document))
 
 
 def questions_without_answer(document: Document) -> list[str]:

@@ -12,6 +12,8 @@ from typing import Any
 
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.topics.comparison.numbers import compared_variants
+from wattwire.analysis.topics.comparison.result import ComparedVariants
+from wattwire.analysis.topics.limits.numbers import Limits
 from wattwire.analysis.topics.processes.ends import early_ends, failures
 from wattwire.analysis.topics.processes.executed import (
     BOUNDS,
@@ -114,9 +116,12 @@ def execute(options: argparse.Namespace) -> int:
         if not any(table.repeats for table in tables):
             print(f"wattwire: no repeat has values. Data: {folder}", file=sys.stderr)
             return EXIT_INTERRUPTED if interrupted else EXIT_NOTHING_USABLE
-        page = None if options.no_report else write_report(campaign)[0]
+        page, results = (None, None) if options.no_report else write_report(campaign)
         outcome = None
-        if options.variants:
+        if options.variants and results:
+            limits, compared = results.result(Limits), results.result(ComparedVariants)
+            outcome = exit_status.of(campaign, limits, compared)
+        elif options.variants:
             compared = compared_variants(gather(campaign))
             outcome = exit_status.of(campaign, compare.limits_of(campaign), compared)
     finally:

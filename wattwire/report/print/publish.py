@@ -64,7 +64,8 @@ def documents(
     if authors:
         people = [parse_author(author) for author in authors]
         ended_on = results.result(Environment).ended_on
-        abstract = headline(results)
+        stated = [sentence for page in data.topics.values() for sentence in page.sentences]
+        abstract = headline(results, stated)
         texts["CITATION.cff"] = citation(title, people, abstract, identity, ended_on)
     return texts
 

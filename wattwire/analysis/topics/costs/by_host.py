@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from wattwire.analysis.dataset import Evidence, by_treatment
-from wattwire.model.derived import FloatArray, column
+from wattwire.model.derived import FloatArray, column, known_geometric_mean
 
 COSTS = (
     "cpu_us_per_message", "memory_kib_total", "wire_bytes_per_message", "power_window_w",
@@ -59,7 +59,9 @@ def _rows(evidence: Evidence, hosts: Iterable[str], measured: Sequence[str]) -> 
             runs = _runs_with(evidence, frame, host)
             processes = _processes(evidence.runs[runs[0]], host) if runs else ()
             if processes:
-                means = {cost: _mean(_values(frame, cost, host)) for cost in measured}
+                means = {
+                    cost: known_geometric_mean(_values(frame, cost, host)) for cost in measured
+                }
                 yield HostCosts(treatment, host, processes, len(runs), **means)
 
 
@@ -83,8 +85,3 @@ def _values(frame: pl.DataFrame, cost: str, host: str) -> FloatArray:
 
 def _has_values(frame: pl.DataFrame, cost: str, hosts: Iterable[str]) -> bool:
     return any(np.isfinite(_values(frame, cost, host)).any() for host in hosts)
-
-
-def _mean(values: FloatArray) -> float | None:
-    positive = values[np.isfinite(values) & (values > 0)]
-    return float(np.exp(np.mean(np.log(positive)))) if positive.size else None

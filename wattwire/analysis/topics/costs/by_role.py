@@ -17,7 +17,14 @@ from wattwire.analysis.metrics_by_role import sum_of
 from wattwire.analysis.responses import CPU
 from wattwire.model import words
 from wattwire.model.deployment import deployment_of_run, role_of_column
-from wattwire.model.derived import FloatArray, column, mean_of, members, messages_of_costs
+from wattwire.model.derived import (
+    FloatArray,
+    column,
+    known_geometric_mean,
+    mean_of,
+    members,
+    messages_of_costs,
+)
 from wattwire.stats import Band
 
 OF_CELL = ("cell", "middleware", "language")
@@ -191,8 +198,8 @@ def _of_role(evidence: Evidence, group: Group, frame: pl.DataFrame) -> RoleCosts
         _mean_where_total(frame, per_message),
         _range(per_message),
         _mean_where_total(frame, each),
-        _geometric_mean(100 * share),
-        _geometric_mean(memory),
+        known_geometric_mean(100 * share),
+        known_geometric_mean(memory),
         _range(memory),
     )
 
@@ -298,11 +305,6 @@ def pooled_factors(evidence: Evidence) -> tuple[str, ...]:
     """Return the titles of the factors over which each row pools."""
     pooled = [] if factors_apart(evidence) else _without_column(evidence)
     return tuple(words.factor_title(name) for name in pooled)
-
-
-def _geometric_mean(values: FloatArray) -> float | None:
-    positive = values[np.isfinite(values) & (values > 0)]
-    return float(np.exp(np.mean(np.log(positive)))) if positive.size else None
 
 
 def _range(values: FloatArray) -> Band | None:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 
 from wattwire import stats
 from wattwire.analysis.charts import (
@@ -34,7 +33,7 @@ from wattwire.analysis.topics.costs.by_role import (
     role_costs,
 )
 from wattwire.model import words
-from wattwire.model.derived import column, messages_of_costs
+from wattwire.model.derived import column, known_mean, messages_of_costs
 
 POWER = "power_window_w"
 JoulesPerMessage = stats.Interval | stats.TooFew | stats.NotComputable | stats.BelowResolution
@@ -182,24 +181,17 @@ def powers(evidence: Evidence) -> Iterator[Power]:
         yield Power(
             treatment,
             frame.height,
-            _mean(frame, "power_machine_w"),
-            _mean(frame, "power_silent_w"),
-            _mean(frame, POWER),
-            _mean(frame, "energy_standing_j"),
-            _mean(frame, "energy_message_j"),
-            _mean(frame, "energy_total_j"),
+            known_mean(column(frame, "power_machine_w")),
+            known_mean(column(frame, "power_silent_w")),
+            known_mean(column(frame, POWER)),
+            known_mean(column(frame, "energy_standing_j")),
+            known_mean(column(frame, "energy_message_j")),
+            known_mean(column(frame, "energy_total_j")),
             stats.joules_per_message(
                 above_silent_w.tolist(), column(frame, "rate_hz_achieved").tolist()
             ),
             stats.joules_per_message(above_silent_w.tolist(), delivered_hz.tolist()),
         )
-
-
-def _mean(frame: pl.DataFrame, name: str) -> float | None:
-    """Return the mean of the finite values of a column; None without any."""
-    values = column(frame, name)
-    finite = values[np.isfinite(values)]
-    return float(np.mean(finite)) if finite.size else None
 
 
 def _absent_meters(evidence: Evidence) -> Iterator[AbsentMeter]:

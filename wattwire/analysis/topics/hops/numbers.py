@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from wattwire.analysis.dataset import Evidence, by_treatment
-from wattwire.model.derived import column
+from wattwire.model.derived import column, known_geometric_mean
 
 LOST, UNDELIVERED = "lost.hop", "undelivered.hop"
 LATENCY, RELAY_TIME = "latency_p50_us.hop", "relay_time_p50_us.hop"
@@ -55,8 +55,8 @@ def _hops(evidence: Evidence) -> Iterator[Hop]:
                 key,
                 hop,
                 frame.height,
-                _typical(frame, f"{LATENCY}.{hop}"),
-                _typical(frame, f"{RELAY_TIME}.{hop}"),
+                known_geometric_mean(column(frame, f"{LATENCY}.{hop}")),
+                known_geometric_mean(column(frame, f"{RELAY_TIME}.{hop}")),
                 _sum(frame, f"{LOST}.{hop}"),
                 _sum(frame, f"{UNDELIVERED}.{hop}"),
             )
@@ -76,10 +76,3 @@ def _hops_with_values(frame: pl.DataFrame) -> list[int]:
         if name.startswith((f"{LOST}.", f"{LATENCY}.")) and frame[name].null_count() < frame.height
     }
     return sorted(numbers)
-
-
-def _typical(frame: pl.DataFrame, name: str) -> float | None:
-    """Return the geometric mean of a column's known values; None without any."""
-    values = column(frame, name)
-    known = values[np.isfinite(values) & (values > 0)]
-    return float(np.exp(np.log(known).mean())) if len(known) else None

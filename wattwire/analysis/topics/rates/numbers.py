@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from wattwire.analysis.dataset import Evidence, all_levels, by_treatment, levels_of
 from wattwire.model.deployment import deployment_of_run, has_replies
-from wattwire.model.derived import column
+from wattwire.model.derived import column, known_mean
 
 CALLS, MESSAGES, BOTH = "calls", "messages", "both"
 DELIVERED = "rate_hz_delivered"
@@ -60,7 +59,7 @@ def delivered_kind(evidence: Evidence) -> str:
 
 def delivered_hz(frame: pl.DataFrame) -> float | None:
     """Return the mean rate of delivery of the runs; None if it is unknown."""
-    return _mean(frame, DELIVERED)
+    return known_mean(column(frame, DELIVERED))
 
 
 def _of_treatment(evidence: Evidence, key: tuple[str, ...], frame: pl.DataFrame) -> TreatmentRates:
@@ -70,18 +69,11 @@ def _of_treatment(evidence: Evidence, key: tuple[str, ...], frame: pl.DataFrame)
         frame.height,
         sum(node.sends for node in deployment_of_run(document).nodes),
         _rate_hz(all_levels(document)),
-        _mean(frame, "rate_hz_offered"),
-        _mean(frame, "rate_hz_achieved"),
+        known_mean(column(frame, "rate_hz_offered")),
+        known_mean(column(frame, "rate_hz_achieved")),
         delivered_hz(frame),
-        _mean(frame, "rate_window_s"),
+        known_mean(column(frame, "rate_window_s")),
     )
-
-
-def _mean(frame: pl.DataFrame, name: str) -> float | None:
-    """Return the mean of the known values of a column; None without any."""
-    values = column(frame, name)
-    values = values[np.isfinite(values)]
-    return float(values.mean()) if values.size else None
 
 
 def _rate_hz(levels: Mapping[str, Any]) -> float | None:

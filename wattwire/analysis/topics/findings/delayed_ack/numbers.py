@@ -16,9 +16,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from wattwire import stats
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.topics.findings.ack_waits import Hit, hits_of, in_mode
 from wattwire.analysis.topics.findings.detector import Detected, Searched
@@ -29,15 +26,18 @@ from wattwire.analysis.topics.findings.level_titles import (
     shared_levels,
     study_key,
 )
-from wattwire.analysis.topics.findings.runs import Run, Treatment, by_treatment, settings_with
+from wattwire.analysis.topics.findings.run_pairs import (
+    BLOCKS,
+    FACTOR,
+    OTHERWISE,
+    PAIRS_NEEDED,
+    ComparedShares,
+    compared,
+    run_pairs,
+)
+from wattwire.analysis.topics.findings.runs import Run, by_treatment, settings_with
 from wattwire.model import words
 from wattwire.model.setting_purposes import NAGLE_OFF, QUICK_ACK, SWITCH, WRITES_PER_MESSAGE
-
-P_MAX = 0.05
-LEFT_OVER_MAX = 0.1
-PAIRS_NEEDED = 5
-BLOCKS, FACTOR, OTHERWISE = "blocks", "factor", "otherwise"
-"""What would confirm a suspected cause: more blocks, a factor of the study, or anything else."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class ReportedSetting:
 
 
 @dataclass(frozen=True)
-class Contrast:
+class Contrast(ComparedShares):
     """Share of messages in the mode at two levels of a setting, compared in pairs of runs.
 
     `on` and `off` are the titles of the levels.
@@ -84,21 +84,11 @@ class Contrast:
     purpose: str
     on: str
     off: str
-    with_it: float
-    without_it: float
-    fell: int
-    pairs: int
-
-    @property
-    def p(self) -> float:
-        """The p-value of the sign test: the probability of at least as many decreasing pairs."""
-        return stats.sign_p(self.fell, self.pairs)
 
     @property
     def proves(self) -> bool:
-        """Whether the setting removes the mode; a share of LEFT_OVER_MAX may remain."""
-        is_gone = self.without_it <= LEFT_OVER_MAX * self.with_it
-        return self.purpose != WRITES_PER_MESSAGE and is_gone and self.p <= P_MAX
+        """Whether the setting removes the mode. Fewer writes per message prove no cause."""
+        return self.purpose != WRITES_PER_MESSAGE and super().proves
 
 
 @dataclass(frozen=True)
@@ -250,25 +240,15 @@ def _contrast(
 ) -> Contrast | None:
     name, purpose, without, with_it = setting
     hit_treatments = {hit.treatment for hit in hits}
-    runs_by_level: dict[tuple[int, Treatment], dict[str, Run]] = {}
-    for run in runs:
-        level = words.plain(run.levels.get(name))
-        runs_by_level.setdefault((run.block, run.treatment(evidence.varied, (name,))), {})[
-            level
-        ] = run
     pairs = [
-        (in_mode(by_level[with_it]), in_mode(by_level[without]))
-        for by_level in runs_by_level.values()
-        if with_it in by_level
-        and without in by_level
-        and by_level[with_it].treatment(evidence.varied) in hit_treatments
+        (in_mode(slow), in_mode(fast))
+        for slow, fast in run_pairs(evidence, runs, name, with_it, without)
+        if slow.treatment(evidence.varied) in hit_treatments
     ]
     if not pairs:
         return None
-    high, low = (float(np.mean([pair[side] for pair in pairs])) for side in (0, 1))
-    fell = sum(with_share > without_share for with_share, without_share in pairs)
     on, off = (level_title(evidence, name, word) for word in (without, with_it))
-    return Contrast(name, purpose, on, off, high, low, fell, len(pairs))
+    return Contrast(*compared(pairs), name, purpose, on, off)
 
 
 def _confirmation(evidence: Evidence, runs: Sequence[Run]) -> tuple[str, tuple[str, ...]]:

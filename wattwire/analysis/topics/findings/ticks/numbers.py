@@ -33,6 +33,15 @@ from wattwire.analysis.topics.findings.level_titles import (
     level_title,
     shared_levels,
 )
+from wattwire.analysis.topics.findings.run_pairs import (
+    BLOCKS,
+    FACTOR,
+    OTHERWISE,
+    PAIRS_NEEDED,
+    ComparedShares,
+    compared,
+    run_pairs,
+)
 from wattwire.analysis.topics.findings.runs import Run, Treatment, by_treatment, settings_with
 from wattwire.model import words
 from wattwire.model.setting_purposes import REPLY_WAIT
@@ -43,11 +52,6 @@ PERIODS_US = (
     50_000.0, 100_000.0,
 )  # fmt: skip
 MULTIPLE_SHARE_MIN = 0.05
-P_MAX = 0.05
-LEFT_OVER_MAX = 0.1
-PAIRS_NEEDED = 5
-BLOCKS, FACTOR, OTHERWISE = "blocks", "factor", "otherwise"
-"""What would confirm a suspected cause: more blocks, a factor of the study, or anything else."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,7 @@ class TickingTreatment:
 
 
 @dataclass(frozen=True)
-class Contrast:
+class Contrast(ComparedShares):
     """Share of messages that take a period or longer, at two levels of a setting, in run pairs.
 
     `waiting` and `other` are the titles of the levels.
@@ -88,20 +92,6 @@ class Contrast:
     setting: str
     waiting: str
     other: str
-    with_it: float
-    without_it: float
-    fell: int
-    pairs: int
-
-    @property
-    def p(self) -> float:
-        """The p-value of the sign test: the probability of at least as many decreasing pairs."""
-        return stats.sign_p(self.fell, self.pairs)
-
-    @property
-    def proves(self) -> bool:
-        """Whether the other level removes the wait; a share of LEFT_OVER_MAX may remain."""
-        return self.without_it <= LEFT_OVER_MAX * self.with_it and self.p <= P_MAX
 
 
 @dataclass(frozen=True)
@@ -243,28 +233,15 @@ def _contrast(
 ) -> Contrast | None:
     name, waiting, other = setting
     periods_us = {hit.treatment: hit.ticks.period for hit in hits}
-    by_rest: dict[tuple[int, Treatment], dict[str, Run]] = {}
-    for run in runs:
-        rest = (run.block, run.treatment(evidence.varied, (name,)))
-        by_rest.setdefault(rest, {})[words.plain(run.levels.get(name))] = run
     shares = []
-    for by_level in by_rest.values():
-        if waiting not in by_level or other not in by_level:
-            continue
-        period_us = periods_us.get(by_level[waiting].treatment(evidence.varied))
+    for slow, fast in run_pairs(evidence, runs, name, waiting, other):
+        period_us = periods_us.get(slow.treatment(evidence.varied))
         if period_us is not None:
-            shares.append(
-                (
-                    _share_above(by_level[waiting], period_us),
-                    _share_above(by_level[other], period_us),
-                )
-            )
+            shares.append((_share_above(slow, period_us), _share_above(fast, period_us)))
     if not shares:
         return None
-    high, low = (float(np.mean([pair[side] for pair in shares])) for side in (0, 1))
-    fell = sum(with_share > without_share for with_share, without_share in shares)
     waiting, other = (level_title(evidence, name, word) for word in (waiting, other))
-    return Contrast(name, waiting, other, high, low, fell, len(shares))
+    return Contrast(*compared(shares), name, waiting, other)
 
 
 def _share_above(run: Run, period_us: float) -> float:
