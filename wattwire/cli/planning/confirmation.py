@@ -31,7 +31,7 @@ def presets_of(catalog: Catalog, study: str) -> list[str]:
 def needs_confirmation(
     study: Study, runs: Sequence[PlannedRun], expected: Mapping[str, Expected] | None = None
 ) -> bool:
-    """Return whether a plan is so long, or a run has so many processes, that the user confirms."""
+    """Return whether the user must confirm a plan: it is long, or a run has many processes."""
     is_long = forecast(study, runs, expected).seconds > LONG_S
     return is_long or any(node_count(run.treatment) > PROCESSES_MANY for run in runs)
 
