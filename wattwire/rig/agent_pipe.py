@@ -52,6 +52,7 @@ class AgentPipe:
         interruptible()
         self._unread = bytearray()
         self._searched = 0
+        self._has_ended_output = False
         self.sent_bytes = self.received_bytes = 0
         self._process = subprocess.Popen(
             list(command),
@@ -111,6 +112,7 @@ class AgentPipe:
                     raise TimeoutError
             piece = os.read(descriptor, READ_BYTES)
             if not piece:
+                self._has_ended_output = True
                 return b""
             self._unread += piece
             self.received_bytes += len(piece)
@@ -129,7 +131,9 @@ class AgentPipe:
 
         There are none if the log has been removed, such as with the folder of a campaign.
         """
-        if self._process.poll() is not None:
+        # An exit closes the output a moment before the process can be waited for, and its last
+        # message may still be in the other pipe.
+        if self._has_ended_output or self._process.poll() is not None:
             self._await_log()
         text = ""
         with contextlib.suppress(FileNotFoundError), open(self._log_path, "rb") as log:

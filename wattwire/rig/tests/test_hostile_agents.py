@@ -146,6 +146,15 @@ def test_a_deadline_of_a_line_holds_while_bytes_arrive(tmp_path):
     pipe.close(0.0)
 
 
+def test_the_last_message_follows_the_end_of_the_output(tmp_path):
+    pipe = AgentPipe(
+        ["sh", "-c", "exec >&-; sleep 0.3; echo gone >&2"], tmp_path / "log", is_far=True
+    )
+    assert pipe.read_line() == b""
+    assert pipe.messages() == ["gone"]
+    pipe.close(5)
+
+
 def test_a_removed_log_has_no_messages(tmp_path):
     pipe = AgentPipe(["true"], tmp_path / "log")
     (tmp_path / "log").unlink()
