@@ -13,12 +13,12 @@ from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.answering.confidence import CONFIDENCE
 from wattwire.analysis.dataset import Evidence, all_levels, by_treatment, levels_of, same_level
 from wattwire.analysis.json_values import finite
+from wattwire.analysis.not_compared import comparable_values
 from wattwire.analysis.responses import resolve
 from wattwire.analysis.topics.ranking.choice import Choice, Exchange, Saturated
 from wattwire.analysis.topics.ranking.headline_clause import Headline, headline
 from wattwire.analysis.topics.ranking.order import choices, factors_of
 from wattwire.model import words
-from wattwire.model.derived import column
 from wattwire.model.questions import Question
 
 NAMED_MAX = 4
@@ -251,7 +251,7 @@ def _ranked_response(
 
 
 def _means(evidence: Evidence, choice: Choice, factors: Sequence[str]) -> Means:
-    """Return each comparable alternative's mean over its runs, by the levels of `factors`.
+    """Return each comparable alternative's mean over its comparable runs, by levels of `factors`.
 
     The mean is geometric, as in the answers, and arithmetic if a run has no logarithm.
     """
@@ -260,7 +260,7 @@ def _means(evidence: Evidence, choice: Choice, factors: Sequence[str]) -> Means:
         key = tuple(levels_of(frame, name)[0] for name in factors)
         if " ".join(map(evidence.title, factors, key)) in choice.without:
             continue
-        known = column(frame, choice.response.column)
+        known = comparable_values(evidence, frame, choice.response)
         values.setdefault(key, []).extend(known[np.isfinite(known)].tolist())
     known_values = {key: np.array(of_runs) for key, of_runs in values.items() if of_runs}
     if all((of_runs > 0).all() for of_runs in known_values.values()):

@@ -10,6 +10,7 @@ import pytest
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather, levels_of
 from wattwire.analysis.topics.ranking.numbers import RankedQuestion, Wins, ranking
+from wattwire.model.verdict import Outcome
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, write_campaign
 from wattwire.report.topic_page import Sentences
 from wattwire.store import Campaign
@@ -22,19 +23,29 @@ COSTS = {(FAST, 1): 10.0, (SLOW, 1): 40.0, (FAST, 2): 30.0, (SLOW, 2): 20.0}
 
 
 def questions(
-    folder, question=None, best_of=("language", "clients"), **shape
+    folder, question=None, best_of=("language", "clients"), saturated_us=None, **shape
 ) -> tuple[RankedQuestion, ...]:
+    """Return the questions of a campaign with COSTS.
+
+    With `saturated_us`, the first run of the lowest alternative is saturated and has this cost.
+    """
     study = {"question": [QUESTION], "answers": {"best_of": list(best_of)}}
     made = Shape(**{"blocks": 4, "duration_s": 2.0, "patterns": ("topic",),
                     "intervals_s": (0.2,), "study": study, **shape})  # fmt: skip
     evidence = gather(Campaign(write_campaign(folder / "campaign", made)))
     frame = evidence.usable
-    keys = zip(*(levels_of(frame, name) for name in ("language", "clients")), strict=True)
+    keys = list(zip(*(levels_of(frame, name) for name in ("language", "clients")), strict=True))
     values = [
         COSTS[key] * (1.01 if (at + block) % 2 else 1.0)
         for at, (key, block) in enumerate(zip(keys, frame["block"].to_list(), strict=True))
     ]
-    evidence.usable = frame.with_columns(pl.Series("cpu_us_per_message", values))
+    outcomes = frame["outcome"].to_list()
+    if saturated_us is not None:
+        run = keys.index((FAST, 1))
+        values[run], outcomes[run] = saturated_us, Outcome.SATURATED.value
+    evidence.usable = frame.with_columns(
+        pl.Series("cpu_us_per_message", values), pl.Series("outcome", outcomes)
+    )
     answers = answer_all(evidence)
     (own,) = evidence.study.questions
     # The first question requests the ranking, and the second one does so only with its own factors.
@@ -69,6 +80,14 @@ def test_the_lowest_is_named_with_its_value_and_how_far_the_others_lie_above(tmp
         "Lowest observed CPU time per message at each of the 2 levels of clients: "
         "Swift at 1 level and Python at 1 level."
     )
+
+
+def test_a_single_saturated_run_is_not_in_the_means_of_the_lowest_observed(tmp_path) -> None:
+    # With this run, the geometric mean of Swift with 1 client would be 32 µs, above 20 µs.
+    ranked = questions(tmp_path, saturated_us=1000.0)[0].responses[0]
+    assert ranked.lowest.title == ranked.choice.leader == "Swift 1 client"
+    assert ranked.lowest.value == pytest.approx(10, rel=0.05)
+    assert levels_won(ranked.wins[0]) == {"Swift": 1, "Python": 1}
 
 
 def test_one_block_tells_what_was_seen_and_why_it_is_no_answer(tmp_path) -> None:
