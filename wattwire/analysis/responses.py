@@ -125,6 +125,11 @@ def question_responses(evidence: Evidence, with_shares: bool = False) -> list[Re
     return [response for response in responses if with_shares or not response.share]
 
 
+def ordered_response(evidence: Evidence) -> Response:
+    """Return the response that is shown and tested in run order: latency without CPU time."""
+    return CPU if measured(evidence.usable, CPU) else LATENCY_P50
+
+
 def measured(frame: pl.DataFrame, response: Response) -> bool:
     """Return whether any run has the response."""
     values = column(frame, response.column)

@@ -11,7 +11,7 @@ import numpy as np
 from wattwire import stats
 from wattwire.analysis.charts import Chart, Point, rounded, titles_of, tone_of
 from wattwire.analysis.dataset import Evidence, all_levels, same_level
-from wattwire.analysis.responses import CPU, LATENCY_P50, Response, measured
+from wattwire.analysis.responses import Response, measured, ordered_response
 from wattwire.analysis.topics.audit.setup_facts import (
     Conduct,
     MachineFact,
@@ -132,7 +132,7 @@ def audit(evidence: Evidence) -> Audit:
 def _order(evidence: Evidence) -> RunOrder | None:
     if evidence.imported:
         return None
-    response = CPU if measured(evidence.usable, CPU) else LATENCY_P50
+    response = ordered_response(evidence)
     if not measured(evidence.attempts, response):
         return None
     chart = Chart(

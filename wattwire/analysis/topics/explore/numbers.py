@@ -16,6 +16,7 @@ from wattwire.analysis.charts import BOX_RUNS_MIN, VIOLIN_RUNS_MIN, rounded, spr
 from wattwire.analysis.dataset import Evidence, levels_run, per_treatment
 from wattwire.analysis.responses import Response, offered
 from wattwire.analysis.run_table import RunTable, TableFactor, TableLevel
+from wattwire.analysis.topics.audit.numbers import Audit
 from wattwire.analysis.topics.explore.overview import Overview, layout_of, overview
 from wattwire.model import words
 
@@ -45,7 +46,7 @@ class Explore:
         return self.runs > self.runs_max
 
 
-def explore(evidence: Evidence) -> Explore:
+def explore(evidence: Evidence, audit: Audit) -> Explore:
     """Return the runs with their levels and the measured responses that a reader may select."""
     responses = tuple(
         response
@@ -56,7 +57,10 @@ def explore(evidence: Evidence) -> Explore:
         return Explore()
     runs = evidence.usable.height + evidence.excluded.height
     second = responses[1] if len(responses) > 1 else None
-    return Explore(_table(evidence, responses), runs, overview(evidence, responses[0], second))
+    in_audit = audit.order.response if audit.order else None
+    return Explore(
+        _table(evidence, responses), runs, overview(evidence, responses[0], second, in_audit)
+    )
 
 
 def _table(evidence: Evidence, responses: tuple[Response, ...]) -> RunTable:

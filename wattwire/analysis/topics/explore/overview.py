@@ -13,7 +13,7 @@ from typing import Any
 from wattwire.analysis.carried import carried
 from wattwire.analysis.charts import LINEAR, LOG, VIOLIN_RUNS_MIN, Chart, Point, rounded, titles_of
 from wattwire.analysis.dataset import Evidence, all_levels, levels_run, per_treatment
-from wattwire.analysis.responses import CPU, LATENCY_P50, Response
+from wattwire.analysis.responses import Response
 from wattwire.analysis.run_table import Layout
 from wattwire.model import words
 
@@ -109,8 +109,13 @@ class Overview:
         return Chart(points, *groups, **more)
 
 
-def overview(evidence: Evidence, first: Response, second: Response | None) -> Overview | None:
-    """Return the points of the first response, or None without any."""
+def overview(
+    evidence: Evidence, first: Response, second: Response | None, in_audit: Response | None
+) -> Overview | None:
+    """Return the points of the first response, or None without any.
+
+    `in_audit` is the response whose run order the audit trail shows, if any.
+    """
     layout = layout_of(evidence)
     points = _points(evidence, layout, first, second)
     if not points:
@@ -129,8 +134,7 @@ def overview(evidence: Evidence, first: Response, second: Response | None) -> Ov
         tuple(_panels(evidence, layout, points)),
         _means(evidence, layout, points),
         evidence.usable.height - valid,
-        # The audit trail of a measured campaign already shows these two responses in run order.
-        evidence.imported or first not in (CPU, LATENCY_P50),
+        first != in_audit,
     )
 
 

@@ -9,7 +9,9 @@ import pytest
 
 from wattwire.analysis.carried import too_few
 from wattwire.analysis.dataset import Evidence, all_levels, by_treatment, gather
+from wattwire.analysis.responses import LATENCY_P50
 from wattwire.analysis.run_table import RunTable
+from wattwire.analysis.topics.audit.numbers import Audit, audit
 from wattwire.analysis.topics.explore import numbers
 from wattwire.analysis.topics.explore.numbers import Explore, explore
 from wattwire.report.html.explorer import Explorer
@@ -28,7 +30,7 @@ def evidence(tmp_path_factory) -> Evidence:
 
 
 def table_of(evidence: Evidence) -> RunTable:
-    table = explore(evidence).table
+    table = explore(evidence, Audit()).table
     assert table is not None
     return table
 
@@ -79,7 +81,7 @@ def test_a_table_of_too_many_runs_keeps_each_treatments_share(evidence, monkeypa
 
 
 def test_the_page_has_the_chart_of_runs_and_print_ready_figures(evidence) -> None:
-    result = explore(evidence)
+    result = explore(evidence, audit(evidence))
     section = topic_page("explore", result).section()
     assert section is not None and section.id == "explore"
     _, chart, fold = section.parts
@@ -101,6 +103,14 @@ def test_the_page_has_the_chart_of_runs_and_print_ready_figures(evidence) -> Non
     assert shared[1] is shared[2], "the page stores the points of two charts once"
 
 
+def test_a_response_that_the_audit_trail_does_not_draw_is_drawn_in_run_order(evidence) -> None:
+    # The audit trail draws CPU time, because it was measured.
+    of_latency = replace(evidence.study.questions[0], responses=(LATENCY_P50.column,))
+    asked = replace(evidence, study=replace(evidence.study, questions=(of_latency,)))
+    _, _, fold = topic_page("explore", explore(asked, audit(asked))).section().parts
+    assert "order-latency-p50-us" in [part.id for part in fold.parts]
+
+
 def test_the_page_states_that_the_chart_has_not_all_runs(evidence) -> None:
     table = table_of(evidence)
     (_, _, (_, text)) = topic_page("explore", Explore(table, 72, runs_max=24)).parts
@@ -113,5 +123,5 @@ def test_the_page_states_that_the_chart_has_not_all_runs(evidence) -> None:
 def test_without_varied_factors_there_is_no_section(tmp_path) -> None:
     campaign = Campaign(write_campaign(tmp_path / "c", Shape(blocks=1, duration_s=1.0)))
     alone = replace(gather(campaign), factors={"language": (FAST,)})
-    assert explore(alone) == Explore()
+    assert explore(alone, Audit()) == Explore()
     assert topic_page("explore", Explore()).section() is None

@@ -30,7 +30,7 @@ def evidence_of(folder: Any, **shape: Any) -> Evidence:
 
 
 def latency(evidence: Evidence) -> Overview:
-    result = overview(evidence, LATENCY_P50, None)
+    result = overview(evidence, LATENCY_P50, None, CPU)
     assert result is not None
     return result
 
@@ -85,12 +85,12 @@ def test_each_treatment_has_a_row_of_its_own(tmp_path: Any) -> None:
 
 
 def test_axes_are_logarithmic_for_positive_values_and_name_their_unit(tmp_path: Any) -> None:
-    result = overview(evidence_of(tmp_path / "c"), CPU, MEMORY)
+    result = overview(evidence_of(tmp_path / "c"), CPU, MEMORY, CPU)
     assert result is not None and result.other is not None
     assert (result.value.scale, result.against.x_scale, result.has_order) == ("log", "log", False)
     assert WORDS.axis(result.value) == "CPU time per message (µs, log scale)"
     share = replace(CPU, title="share", unit="", share=True)
-    linear = overview(evidence_of(tmp_path / "d"), share, None)
+    linear = overview(evidence_of(tmp_path / "d"), share, None, None)
     assert linear is not None and linear.other is None and linear.has_order
     assert (linear.distribution.x_scale, WORDS.axis(linear.value)) == ("linear", "share")
 

@@ -12,7 +12,7 @@ from wattwire.analysis import not_compared
 from wattwire.analysis.answering.block_models import fit_of
 from wattwire.analysis.answering.confidence import interval_confidence
 from wattwire.analysis.dataset import Evidence, all_levels, levels_of
-from wattwire.analysis.responses import CPU, LATENCY_P50, Response, measured, question_responses
+from wattwire.analysis.responses import Response, measured, ordered_response, question_responses
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, column
 from wattwire.stats import Effect, Interval, NotComputable, TooFew
@@ -71,7 +71,7 @@ def order_effects(evidence: Evidence) -> OrderEffects:
     """Return the drifts, and the carry-over effects on CPU time, or on latency without CPU time."""
     if evidence.imported:
         return OrderEffects()
-    response = CPU if measured(evidence.usable, CPU) else LATENCY_P50
+    response = ordered_response(evidence)
     positions = column(evidence.usable, "position")
     fit = fit_of(evidence, evidence.usable, response, positions)
     confidence = interval_confidence(evidence)
