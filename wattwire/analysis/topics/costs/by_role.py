@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from wattwire.analysis import carried
 from wattwire.analysis.dataset import Evidence, all_levels, levels_of, window_seconds
 from wattwire.analysis.metrics_by_role import sum_of
 from wattwire.analysis.responses import CPU
@@ -91,14 +90,14 @@ class Estimate(OfGroup):
 
 
 def by_cell_and_role(evidence: Evidence, *prefixes: str) -> dict[Group, pl.DataFrame]:
-    """Return the valid runs of each group, in planned order, without saturated runs.
+    """Return the usable runs of each group, in planned order.
 
     A group is a pattern, level of the primary factor, cell and role, and in campaigns of few
     treatments also the levels of all other factors. A run belongs to each role
     with a value in a column `prefix.<role>.<index>`. Roles of different languages or middleware are
     separate groups, because their costs are not comparable.
     """
-    frame = evidence.usable.filter(~carried.void(evidence.usable, CPU.column))
+    frame = evidence.usable
     apart = factors_apart(evidence)
     planned = [
         evidence.treatment_title(dict(zip(apart, combination, strict=True)))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import polars as pl
 
 from wattwire import stats
+from wattwire.analysis import carried
 from wattwire.analysis.charts import (
     Chart,
     Point,
@@ -81,7 +83,8 @@ class Costs:
     """The costs of all treatments and roles; `is_measured` is false for imported data.
 
     `primary` is the primary factor if the rows by role have its level in a column, else "". They
-    have the levels of the other factors (`has_others`), or pool over the factors in `pooled`.
+    have the levels of the other factors (`has_others`), or pool over the factors in `pooled`. Runs
+    above the capacity, whose costs per message are void, are only in the charts.
     """
 
     is_measured: bool = False
@@ -93,6 +96,7 @@ class Costs:
     pooled: tuple[str, ...] = ()
     roles: tuple[RoleCosts, ...] = ()
     hosts: ByHost = ByHost()
+    is_energy_measured: bool = False
     powers: tuple[Power, ...] = ()
     absent_meters: tuple[AbsentMeter, ...] = ()
     estimates: tuple[Estimate, ...] = ()
@@ -103,6 +107,8 @@ def costs(evidence: Evidence) -> Costs:
     if evidence.imported or not evidence.usable.height:
         return Costs(is_measured=not evidence.imported)
     primary = "" if evidence.primary in OF_CELL else evidence.primary
+    is_void = pl.Series(carried.void(evidence.usable, CPU.column))
+    within_capacity = replace(evidence, usable=evidence.usable.filter(~is_void))
     return Costs(
         True,
         evidence.usable.height,
@@ -115,11 +121,12 @@ def costs(evidence: Evidence) -> Costs:
         words.factor_title(primary),
         bool(factors_apart(evidence)),
         pooled_factors(evidence),
-        tuple(role_costs(evidence)),
-        by_host(evidence),
-        tuple(powers(evidence)),
+        tuple(role_costs(within_capacity)),
+        by_host(within_capacity),
+        bool(np.isfinite(column(evidence.usable, POWER)).any()),
+        tuple(powers(within_capacity)),
         tuple(dict.fromkeys(_absent_meters(evidence))),
-        tuple(estimates(evidence)),
+        tuple(estimates(within_capacity)),
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.topics.costs import by_role
 from wattwire.analysis.topics.costs.by_role import estimates, role_costs
+from wattwire.analysis.topics.costs.numbers import costs
 from wattwire.model.verdict import Outcome
 from wattwire.report.tests.synthetic import FAST, MEMORY_KIB, Shape, write_campaign
 from wattwire.store import Campaign
@@ -58,7 +59,7 @@ def test_a_campaign_of_few_treatments_has_a_row_for_each_without_saturated_runs(
     is_saturated = of_cell & (pl.col("factor.clients") == 8)
     outcome = pl.when(is_saturated).then(pl.lit(Outcome.SATURATED.value)).otherwise("outcome")
     evidence.usable = usable.with_columns(outcome=outcome)
-    titles = {row.others for row in role_costs(evidence) if row.cell == CELL}
+    titles = {row.others for row in costs(evidence).roles if row.cell == CELL}
     assert titles == {evidence.title("clients", 1)}
 
 

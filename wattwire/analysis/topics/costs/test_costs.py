@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import polars as pl
 import pytest
 
 from wattwire.analysis.charts import ALL_RUNS, Chart
@@ -19,6 +20,7 @@ from wattwire.analysis.topics.costs.numbers import (
     costs,
     runs_chart,
 )
+from wattwire.model.verdict import Outcome
 from wattwire.report.parts import Column, Figure, Fold, Table
 from wattwire.report.tests.synthetic import Shape, write_campaign
 from wattwire.report.topic_page import topic_page
@@ -46,7 +48,26 @@ def test_each_valid_run_is_a_point_of_each_chart(evidence):
     for runs in result.charts:
         points = {point["run"] for point in runs.chart.points}
         assert points == set(evidence.usable["run"])
-    assert result.powers == () and result.estimates
+    assert result.powers == () and not result.is_energy_measured and result.estimates
+
+
+def test_no_table_of_costs_has_a_run_above_the_capacity(tmp_path):
+    shape = Shape(blocks=3, patterns=("service",), clients=(1, 8), intervals_s=(0.5,),
+                  measured_energy=True)  # fmt: skip
+    evidence = gather(Campaign(write_campaign(tmp_path / "c", shape)))
+    usable = evidence.usable.with_columns(pl.lit(3.0).alias("cpu_us_per_message.on.edge"))
+    for document in evidence.runs.values():
+        document["hosts"] = {"robot": {}, "edge": {}}
+        document["deployment"]["hosts"] = ["robot", "edge"]
+        for process in document["deployment"]["processes"]:
+            process["host"] = "edge"
+    is_saturated = (pl.col("factor.clients") == 8) & (pl.col("block") == 1)
+    outcome = pl.when(is_saturated).then(pl.lit(Outcome.SATURATED.value)).otherwise("outcome")
+    result = costs(replace(evidence, usable=usable.with_columns(outcome=outcome)))
+    for rows in (result.hosts.rows, result.powers):
+        clients = evidence.varied.index("clients")
+        assert {(row.treatment[clients], row.runs) for row in rows} == {("1", 3), ("8", 2)}
+    assert result.is_energy_measured
 
 
 def test_the_section_names_absent_meters_where_no_meter_measured_energy():
@@ -73,7 +94,8 @@ def test_the_tables_have_roles_hosts_measured_and_estimated_energy():
     estimate = Estimate("service", "", "8 clients", "a/b", "client", 2, Band(1.0, 2.0))
     result = Costs(
         True, 2, has_others=True, pooled=("interval",), roles=(client, every),
-        hosts=ByHost(("power_window_w",), (host,)), powers=(power,), estimates=(estimate,),
+        hosts=ByHost(("power_window_w",), (host,)), is_energy_measured=True, powers=(power,),
+        estimates=(estimate,),
     )  # fmt: skip
     section = topic_page("costs", result, FACTORS).section()
     assert section is not None
