@@ -68,6 +68,22 @@ def test_hosts_of_one_boot_are_one_machine(tmp_path: Path) -> None:
     assert "Made-up OS, kernel 6.1.0, a virtual machine; robot: Made-up CPU <4>)." in text.words
 
 
+@pytest.mark.parametrize(
+    ("hosts", "words"),
+    [
+        (("local",), "All results come from one machine, one boot and one build."),
+        (("local", "robot"), "come from 2 machines, one boot of the first and one build."),
+    ],
+)
+def test_results_of_several_machines_are_not_those_of_one(
+    hosts: tuple[str, ...], words: str
+) -> None:
+    result = Environment(True, machines=tuple(Machine((host,)) for host in hosts), boots=1)
+    (text,) = [text for _, (_, text) in topic_page("environment", result).elsewhere
+               if text.key == "environment.boots"]  # fmt: skip
+    assert words in text.words
+
+
 def test_a_machine_without_facts_has_no_description() -> None:
     result = Environment(True, "0.1.0", (Machine(("local",)),))
     (text,) = [text for at, (_, text) in topic_page("environment", result).elsewhere
