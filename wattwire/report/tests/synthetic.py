@@ -393,6 +393,7 @@ def _summary(
         "duplicates": 0,
         "corrupt": 0,
         "foreign": 0,
+        "window_s": window_s,
         "cost_window_s": window_s,
         "rate_hz_achieved": counts["sent"] / window_s,
         "latency_p50_us": float(np.quantile(latency, 0.5)),

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from wattwire.analysis.charts import rounded
-from wattwire.analysis.dataset import Evidence, all_levels, held_levels, window_seconds
+from wattwire.analysis.dataset import Evidence, all_levels, held_levels
 from wattwire.analysis.responses import resolve
 from wattwire.model import words
+from wattwire.model.derived import column
 from wattwire.model.questions import Question
 from wattwire.model.stored_study import Part
 from wattwire.model.study.study import Goal
@@ -103,7 +104,7 @@ class Design:
     """What the study asks, and what was run.
 
     `shared` has the levels that all runs share. `window_s` is the median length of the valid runs'
-    windows, None if unknown. `machines` has different machines only.
+    windows with their warm-up, None if unknown. `machines` has different machines only.
     """
 
     part: Part | None = None
@@ -125,8 +126,6 @@ class Design:
 def design(evidence: Evidence) -> Design:
     """Return what the study asks, and what was run."""
     planned = evidence.planned
-    windows_s = window_seconds(evidence, evidence.usable)
-    known_s = windows_s[np.isfinite(windows_s)]
     return Design(
         evidence.study.part,
         evidence.study.goal,
@@ -138,10 +137,17 @@ def design(evidence: Evidence) -> Design:
         runs=_design_runs(evidence),
         controls=_control_runs(evidence),
         skipped=len(evidence.skipped),
-        window_s=float(np.median(known_s)) if known_s.size else None,
+        window_s=median_window_s(evidence),
         time=_time_taken(evidence),
         machines=tuple(dict.fromkeys(_machines(evidence.reader.machine))),
     )
+
+
+def median_window_s(evidence: Evidence) -> float | None:
+    """Return the median length (s) of the valid runs' windows; None if unknown."""
+    windows_s = column(evidence.usable, "window_s")
+    known_s = windows_s[np.isfinite(windows_s)]
+    return float(np.median(known_s)) if known_s.size else None
 
 
 def _asked(evidence: Evidence, question: Question) -> AskedQuestion:

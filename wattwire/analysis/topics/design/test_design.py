@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import polars as pl
+
+from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.topics.design.numbers import (
     AskedQuestion,
@@ -19,6 +22,7 @@ from wattwire.analysis.topics.design.numbers import (
     _machines,
     design,
 )
+from wattwire.analysis.topics.methods.numbers import methods
 from wattwire.model.stored_study import Part
 from wattwire.model.study.study import Goal
 from wattwire.report.parts import Table
@@ -47,6 +51,14 @@ def test_runs_of_the_design_control_runs_and_skipped_treatments_are_counted_apar
     assert interval == FactorLevels("interval", ("0.05 s", "0.2 s"))
     assert clients == FactorLevels("clients", ("1",))
     assert result.window_s is not None and 0 < result.window_s <= 2.0
+
+
+def test_the_page_and_the_methods_have_the_same_length_of_a_window(tmp_path: Path) -> None:
+    evidence = gather(Campaign(write_campaign(tmp_path / "c", SHAPE)))
+    windows_s = [3.0] * (evidence.usable.height - 1) + [9.0]  # the costs refer to 2 s of each
+    evidence.usable = evidence.usable.with_columns(window_s=pl.Series(windows_s))
+    conduct = methods(evidence, answer_all(evidence)).conduct
+    assert design(evidence).window_s == conduct.window_s == 3.0
 
 
 def test_time_and_machine_are_those_of_all_attempts_and_of_all_hosts(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.not_compared import FAILED_MAX
+from wattwire.analysis.topics.design.numbers import median_window_s
 from wattwire.analysis.topics.methods.design import Design, Level, design, named_levels
 from wattwire.analysis.topics.methods.meters import Meters, meters
 from wattwire.analysis.topics.methods.statistics import (
@@ -30,7 +31,7 @@ STUDY = "study.json"
 class Conduct:
     """The phases of a run (s), and the warm-up: a number of calls or a time; 0 if it has none.
 
-    `window_s` is the mean length of the window, None if unknown.
+    `window_s` is the median length of the window, None if unknown.
     """
 
     baseline_s: float = 0.0
@@ -115,11 +116,9 @@ def methods(evidence: Evidence, answers: Answers) -> Methods:
 
 
 def _conduct(evidence: Evidence) -> Conduct:
-    window_s = column(evidence.usable, "window_s")
-    known_s = window_s[window_s == window_s]
     return Conduct(
         evidence.study.plan.baseline_s,
-        float(known_s.mean()) if known_s.size else None,
+        median_window_s(evidence),
         evidence.warmup_calls,
         evidence.study.plan.warmup_s,
     )
