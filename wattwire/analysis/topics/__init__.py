@@ -36,8 +36,8 @@ class Topic:
     `is_for_page`, other commands do not compute it, because this takes long.
 
     `place` is the position of the topic's section on the page. If the topic joins another section,
-    `section` is the id of that section, and `place` is the position of the topic's parts in it. A
-    topic that prints only lines at the top of the page has no place.
+    `section` is the id of that section or of a text of a bundle, and `place` is the position of the
+    topic's parts in it. A topic that prints only lines at the top of the page has no place.
     """
 
     compute: Callable[..., Any]

@@ -8,19 +8,17 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from operator import itemgetter
 
-from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.contrasts import answer_all
-from wattwire.analysis.dataset import CampaignReader, Evidence, gather
+from wattwire.analysis.dataset import CampaignReader, gather
 from wattwire.analysis.document import document
 from wattwire.analysis.latency import all_series
 from wattwire.analysis.topics.environment.numbers import Environment
-from wattwire.analysis.topics.methods.numbers import methods
 from wattwire.model.errors import UsageError
 from wattwire.report.headline import headline
 from wattwire.report.page_parts import PageData
 from wattwire.report.parts import Text
 from wattwire.report.print.latex import escaped
-from wattwire.report.topic_page import Placed, topic_page
+from wattwire.report.topic_page import Placed
 
 CFF_VERSION = "1.2.0"
 UNSIGNED = (
@@ -56,7 +54,7 @@ def documents(
     results = document(evidence, answers, series)
     data = PageData(results)
     title = evidence.study.heading
-    sentences = [redacted(text.words) for text in methods_texts(evidence, answers, data)]
+    sentences = [redacted(text.words) for text in _texts(data.joining("methods.tex"))]
     texts = {
         "methods.tex": methods_tex(redacted(title), sentences),
         "threats.md": threats_markdown(title, threats_texts(data)),
@@ -68,12 +66,6 @@ def documents(
         abstract = headline(results, stated)
         texts["CITATION.cff"] = citation(title, people, abstract, identity, ended_on)
     return texts
-
-
-def methods_texts(evidence: Evidence, answers: Answers, data: PageData) -> list[Text]:
-    """Return the sentences of the section on methods, with those of topics that join it."""
-    page = topic_page("methods", methods(evidence, answers))
-    return _texts([*page.parts, *data.joining("methods.tex")])
 
 
 def threats_texts(data: PageData) -> list[Text]:

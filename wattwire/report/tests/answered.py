@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from wattwire.analysis.answering.answer_types import Answers
+from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.document import Document, document
 from wattwire.analysis.topics.answers.numbers import AnsweredStudy, answered
 from wattwire.analysis.topics.comparison.numbers import compared_variants
+from wattwire.analysis.topics.design.numbers import design
 from wattwire.analysis.topics.flows.numbers import flows
 from wattwire.analysis.topics.headline.numbers import headline as of_no_topic
 from wattwire.analysis.topics.interactions.numbers import interactions
 from wattwire.analysis.topics.loss.numbers import loss
+from wattwire.analysis.topics.methods.numbers import Methods, methods
 from wattwire.analysis.topics.ranking.numbers import ranking
 from wattwire.analysis.topics.unanswered.numbers import unanswered
 from wattwire.report import headline as of_page
@@ -31,6 +34,12 @@ def page_headline(evidence: Evidence, answers: Answers) -> str:
 def answered_study(evidence: Evidence, answers: Answers) -> AnsweredStudy:
     """Return what the section on answers contains."""
     return _results(evidence, answers).result(AnsweredStudy)
+
+
+def methods_of(evidence: Evidence) -> Methods:
+    """Return what the section on methods states."""
+    compared, planned = compared_variants(evidence), design(evidence)
+    return methods(evidence, answer_all(evidence), compared, planned)
 
 
 def section(evidence: Evidence, answers: Answers) -> Section:

@@ -53,13 +53,12 @@ from wattwire.analysis.topics.comparison.result import (
 from wattwire.analysis.topics.comparison.two_campaigns import Source, two_campaigns
 from wattwire.analysis.topics.comparison.variants import suspect_keys, variants_of
 from wattwire.analysis.topics.limits.numbers import Limits
-from wattwire.analysis.topics.methods.numbers import methods
 from wattwire.analysis.topics.unanswered.numbers import unanswered
 from wattwire.cli import comparison_table
 from wattwire.cli.verbs.compare import exit_code
 from wattwire.model.errors import EXIT_CANNOT_TELL, EXIT_NOTHING_USABLE, UsageError
 from wattwire.report.print import comparison
-from wattwire.report.tests.answered import page_headline
+from wattwire.report.tests.answered import methods_of, page_headline
 from wattwire.report.tests.compared_campaigns import (
     ALL,
     changed,
@@ -210,7 +209,7 @@ def test_a_warm_up_in_calls_that_only_open_loops_have_is_none(tmp_path):
     rewritten(head, "study.json", stated)
     assert gather(head).warmup_calls == 0
     assert verdicts(two(base, head))
-    assert methods(gather(head), answer_all(gather(head))).conduct.warmup_calls == 0
+    assert methods_of(gather(head)).conduct.warmup_calls == 0
 
 
 def test_the_common_part_is_compared_and_the_rest_is_named(tmp_path):
@@ -454,7 +453,7 @@ def test_the_page_has_the_verdicts_of_variants_and_no_such_part_without_them(tmp
     assert [(row["response"], row["verdict"]) for row in part.parts[2].rows] == [(CPU.title, WORSE)]
     assert part.parts[3].parts[0].key == "comparison.note"
     evidence = gather(of_variants(tmp_path / "f"))
-    variants = methods(evidence, answer_all(evidence)).variants
+    variants = methods_of(evidence).variants
     assert variants is not None and not variants.are_joint
     assert (variants.margin, variants.level) == (0.05, pytest.approx(0.95))
     without = compared_variants(gather(made(tmp_path / "d", 1)))

@@ -137,13 +137,13 @@ def design(evidence: Evidence) -> Design:
         runs=_design_runs(evidence),
         controls=_control_runs(evidence),
         skipped=len(evidence.skipped),
-        window_s=median_window_s(evidence),
+        window_s=_median_window_s(evidence),
         time=_time_taken(evidence),
         machines=tuple(dict.fromkeys(_machines(evidence.reader.machine))),
     )
 
 
-def median_window_s(evidence: Evidence) -> float | None:
+def _median_window_s(evidence: Evidence) -> float | None:
     """Return the median length (s) of the valid runs' windows; None if unknown."""
     windows_s = column(evidence.usable, "window_s")
     known_s = windows_s[np.isfinite(windows_s)]

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import polars as pl
 
-from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.topics.design.numbers import (
     AskedQuestion,
@@ -22,10 +21,10 @@ from wattwire.analysis.topics.design.numbers import (
     _machines,
     design,
 )
-from wattwire.analysis.topics.methods.numbers import methods
 from wattwire.model.stored_study import Part
 from wattwire.model.study.study import Goal
 from wattwire.report.parts import Table
+from wattwire.report.tests.answered import methods_of
 from wattwire.report.tests.planted import planted
 from wattwire.report.tests.synthetic import SLOW, Shape, write_campaign
 from wattwire.report.topic_page import Sentences, topic_page
@@ -57,7 +56,7 @@ def test_the_page_and_the_methods_have_the_same_length_of_a_window(tmp_path: Pat
     evidence = gather(Campaign(write_campaign(tmp_path / "c", SHAPE)))
     windows_s = [3.0] * (evidence.usable.height - 1) + [9.0]  # the costs refer to 2 s of each
     evidence.usable = evidence.usable.with_columns(window_s=pl.Series(windows_s))
-    conduct = methods(evidence, answer_all(evidence)).conduct
+    conduct = methods_of(evidence).conduct
     assert design(evidence).window_s == conduct.window_s == 3.0
 
 

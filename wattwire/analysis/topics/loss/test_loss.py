@@ -24,10 +24,9 @@ from wattwire.analysis.topics.loss.numbers import (
     loss,
     never_sent,
 )
-from wattwire.analysis.topics.methods.numbers import methods
 from wattwire.model.derived import column, with_derived
 from wattwire.report.parts import Column, Text
-from wattwire.report.tests.answered import headline
+from wattwire.report.tests.answered import headline, methods_of
 from wattwire.report.tests.synthetic import FAST, Shape, write_campaign
 from wattwire.report.topic_page import Sentences, topic_page
 from wattwire.store import Campaign
@@ -93,9 +92,9 @@ def test_a_failed_call_is_not_delivered_where_energy_is_divided(tmp_path: Any) -
 
 
 def test_the_methods_text_says_what_came_of_all_deliveries(before: Evidence) -> None:
-    assert methods(before, answer_all(before)).deliveries is None
+    assert methods_of(before).deliveries is None
     evidence = after(before)
-    deliveries = methods(evidence, answer_all(evidence)).deliveries
+    deliveries = methods_of(evidence).deliveries
     assert deliveries is not None and deliveries.failed == 12
 
 

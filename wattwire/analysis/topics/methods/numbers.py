@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.not_compared import FAILED_MAX
-from wattwire.analysis.topics.design.numbers import median_window_s
+from wattwire.analysis.topics.comparison.result import ComparedVariants
+from wattwire.analysis.topics.design.numbers import Design as PlannedDesign
 from wattwire.analysis.topics.methods.design import Design, Level, design, named_levels
 from wattwire.analysis.topics.methods.meters import Meters, meters
 from wattwire.analysis.topics.methods.statistics import (
-    ComparedVariants,
     Statistics,
-    compared_variants,
+    VariantMethod,
     statistics,
+    variant_method,
 )
 from wattwire.model.derived import column
 from wattwire.model.validity import VALIDITY
@@ -93,10 +94,12 @@ class Methods:
     verdicts: Verdicts = Verdicts()
     deliveries: Deliveries | None = None
     statistics: Statistics = Statistics()
-    variants: ComparedVariants | None = None
+    variants: VariantMethod | None = None
 
 
-def methods(evidence: Evidence, answers: Answers) -> Methods:
+def methods(
+    evidence: Evidence, answers: Answers, compared: ComparedVariants, planned: PlannedDesign
+) -> Methods:
     """Return the methods of a campaign: design, runs, meters, exclusions and statistics."""
     computed = statistics(evidence, answers)
     if evidence.imported:
@@ -106,19 +109,19 @@ def methods(evidence: Evidence, answers: Answers) -> Methods:
         edited=tuple(evidence.edited),
         is_study_edited=STUDY in evidence.edited,
         design=design(evidence),
-        conduct=_conduct(evidence),
+        conduct=_conduct(evidence, planned),
         meters=meters(evidence),
         verdicts=_verdicts(evidence),
         deliveries=_deliveries(evidence),
         statistics=computed,
-        variants=compared_variants(evidence),
+        variants=variant_method(compared),
     )
 
 
-def _conduct(evidence: Evidence) -> Conduct:
+def _conduct(evidence: Evidence, planned: PlannedDesign) -> Conduct:
     return Conduct(
         evidence.study.plan.baseline_s,
-        median_window_s(evidence),
+        planned.window_s,
         evidence.warmup_calls,
         evidence.study.plan.warmup_s,
     )

@@ -10,12 +10,9 @@ from wattwire.analysis.answering.answer_types import Answer, Answers
 from wattwire.analysis.answering.confidence import CONFIDENCE
 from wattwire.analysis.dataset import Evidence, order_of
 from wattwire.analysis.responses import resolve
-from wattwire.analysis.topics.comparison.numbers import compare
-from wattwire.analysis.topics.comparison.requested import Wanted
-from wattwire.analysis.topics.comparison.variants import variants_of
+from wattwire.analysis.topics.comparison.result import ComparedVariants
 from wattwire.analysis.topics.methods.design import Level, named_levels
 from wattwire.analysis.topics.ranking.order import factors_of
-from wattwire.model.errors import UsageError
 from wattwire.stats.blocked import GROUPED
 
 TREATMENTS, BLOCKS, POOLED = "treatments", "blocks", "pooled"
@@ -76,7 +73,7 @@ class Statistics:
 
 
 @dataclass(frozen=True)
-class ComparedVariants:
+class VariantMethod:
     """The method of the comparison of variants: its margin (share), and its intervals at `level`.
 
     The variances of treatments are pooled unless they differ at the level `different_p`.
@@ -138,12 +135,9 @@ def _limits(evidence: Evidence) -> Iterator[Bound]:
         yield Bound(response.title, response.unit, limit.max, limit.min, where)
 
 
-def compared_variants(evidence: Evidence) -> ComparedVariants | None:
-    """Return the method that compares the variants; None if they cannot be compared."""
-    try:
-        comparison = compare(variants_of(evidence), Wanted())
-    except UsageError:
+def variant_method(compared: ComparedVariants) -> VariantMethod | None:
+    """Return the method of a comparison of variants; None without a comparison."""
+    result = compared.result
+    if result is None:
         return None
-    return ComparedVariants(
-        comparison.margin, comparison.level, comparison.family, comparison.looks
-    )
+    return VariantMethod(result.margin, result.level, result.family, result.looks)

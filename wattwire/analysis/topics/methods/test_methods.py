@@ -10,13 +10,13 @@ import polars as pl
 import pytest
 
 from wattwire import imports
-from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.topics.methods.design import Design, Factor, Level, Variant
 from wattwire.analysis.topics.methods.meters import Library, Meter, Meters, SeriesOfKind
-from wattwire.analysis.topics.methods.numbers import Conduct, Methods, Reason, methods
-from wattwire.analysis.topics.methods.statistics import Bound, ComparedVariants, Model, Statistics
+from wattwire.analysis.topics.methods.numbers import Conduct, Methods, Reason
+from wattwire.analysis.topics.methods.statistics import Bound, Model, Statistics, VariantMethod
 from wattwire.imports.tests.test_writing import ABOUT, tiny
+from wattwire.report.tests.answered import methods_of
 from wattwire.report.tests.synthetic import Shape, write_campaign
 from wattwire.report.topic_page import topic_page
 from wattwire.store import Campaign
@@ -26,7 +26,7 @@ SMALL = {"patterns": ("topic",), "clients": (1,), "duration_s": 2.0}
 
 def of_campaign(folder: Path, **shape: Any) -> Methods:
     evidence = gather(Campaign(write_campaign(folder, Shape(**{**SMALL, **shape}))))
-    return methods(evidence, answer_all(evidence))
+    return methods_of(evidence)
 
 
 def texts(result: Methods, key: str) -> list[str]:
@@ -59,7 +59,7 @@ def test_skipped_treatments_have_their_reasons(tmp_path: Path) -> None:
 
 def test_imported_data_have_no_design_and_no_machine(tmp_path: Path) -> None:
     evidence = gather(imports.write(tiny(), tmp_path / "i", ABOUT, {}))
-    result = methods(evidence, answer_all(evidence))
+    result = methods_of(evidence)
     assert result.is_imported and result.design == Design()
     assert (result.verdicts.used, result.verdicts.runs) == (2, 3)
     keys = [part.key for _, part in topic_page("methods", result).parts]
@@ -147,7 +147,7 @@ def test_a_limit_has_its_bounds_its_unit_and_its_levels() -> None:
     ],
 )
 def test_variants_are_compared_by_joint_intervals(family: int, looks: int, fragment: str) -> None:
-    (words,) = texts(Methods(variants=ComparedVariants(0.05, 0.99, family, looks)),
+    (words,) = texts(Methods(variants=VariantMethod(0.05, 0.99, family, looks)),
                      "methods.variants")  # fmt: skip
     assert fragment in words
 
@@ -156,6 +156,6 @@ def test_what_came_of_all_deliveries_is_stated_if_every_count_is_known(tmp_path:
     evidence = gather(Campaign(write_campaign(tmp_path / "c", Shape(**SMALL))))
     usable = evidence.usable.with_columns(failed=pl.lit(3))
     evidence.usable = usable
-    deliveries = methods(evidence, answer_all(evidence)).deliveries
+    deliveries = methods_of(evidence).deliveries
     assert deliveries is not None and deliveries.failed == 3 * usable.height
     assert deliveries.expected == usable["expected"].sum()
