@@ -14,6 +14,7 @@ from wattwire.analysis.dataset import gather
 from wattwire.analysis.topics.comparison.numbers import compared_variants
 from wattwire.analysis.topics.comparison.result import ComparedVariants
 from wattwire.analysis.topics.limits.numbers import Limits
+from wattwire.analysis.topics.limits.numbers import limits as limits_of
 from wattwire.analysis.topics.processes.ends import early_ends, failures
 from wattwire.analysis.topics.processes.executed import (
     BOUNDS,
@@ -122,8 +123,9 @@ def execute(options: argparse.Namespace) -> int:
             limits, compared = results.result(Limits), results.result(ComparedVariants)
             outcome = exit_status.of(campaign, limits, compared)
         elif options.variants:
-            compared = compared_variants(gather(campaign))
-            outcome = exit_status.of(campaign, compare.limits_of(campaign), compared)
+            evidence = gather(campaign)
+            compared = compared_variants(evidence)
+            outcome = exit_status.of(campaign, limits_of(evidence), compared)
     finally:
         campaign.close()
     _print(tables, folder, page, options)

@@ -24,6 +24,7 @@ from wattwire.model.errors import (
 from wattwire.store import Campaign, ImportedCampaign, open_campaign
 
 if TYPE_CHECKING:
+    from wattwire.analysis.topics.comparison.pairing import Pairing
     from wattwire.analysis.topics.comparison.result import Comparison
     from wattwire.analysis.topics.limits.numbers import Limits
 
@@ -65,9 +66,8 @@ def compare(options: argparse.Namespace) -> int:
             for name in (options.base, options.head)
             if name is not None
         ]
-        judged = _judged(campaigns, requested)
-        limits = limits_of(campaigns[-1])
-    return hand_out(judged, limits, options)
+        judged, checked = _judged(campaigns, requested)
+    return hand_out(judged, checked, options)
 
 
 def refuse_outputs(options: argparse.Namespace) -> None:
@@ -120,15 +120,24 @@ def opened(path: Path) -> Iterator[AnyCampaign]:
         campaign.close()
 
 
-def _judged(campaigns: Sequence[AnyCampaign], requested: Any) -> Comparison:
-    from wattwire.analysis.dataset import gather
+def _judged(campaigns: Sequence[AnyCampaign], requested: Any) -> tuple[Comparison, Limits]:
+    """Return the comparison, and the verdicts on the limits of the last campaign's study."""
     from wattwire.analysis.topics.comparison import numbers
+    from wattwire.analysis.topics.limits.numbers import limits
+
+    pairing = _pairing(campaigns, requested)
+    _, head = pairing.campaigns[-1]
+    return numbers.compare(pairing, requested), limits(head)
+
+
+def _pairing(campaigns: Sequence[AnyCampaign], requested: Any) -> Pairing:
+    from wattwire.analysis.dataset import gather
     from wattwire.analysis.topics.comparison.pairing import identity_of
     from wattwire.analysis.topics.comparison.two_campaigns import Source, two_campaigns
     from wattwire.analysis.topics.comparison.variants import variants_of
 
     if len(campaigns) == 1:
-        return numbers.compare(variants_of(gather(campaigns[0])), requested)
+        return variants_of(gather(campaigns[0]))
     names = [campaign.path.resolve().name for campaign in campaigns]
     if names[0] == names[1]:
         names = [str(campaign.path) for campaign in campaigns]
@@ -138,16 +147,7 @@ def _judged(campaigns: Sequence[AnyCampaign], requested: Any) -> Comparison:
         Source(name, campaign, identity_of(campaign))
         for name, campaign in zip(names, campaigns, strict=True)
     ]
-    pairing = two_campaigns(sources[0], sources[1], requested.across_machines)
-    return numbers.compare(pairing, requested)
-
-
-def limits_of(campaign: AnyCampaign) -> Limits:
-    """Return the verdicts on the limits of a campaign's study, without its other results."""
-    from wattwire.analysis.dataset import gather
-    from wattwire.analysis.topics.limits.numbers import Limits, limits
-
-    return limits(gather(campaign)) if campaign.study.limits else Limits()
+    return two_campaigns(sources[0], sources[1], requested.across_machines)
 
 
 def exit_code(judged: Comparison | None, limits: Limits, options: argparse.Namespace) -> int:
