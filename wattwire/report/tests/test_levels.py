@@ -5,6 +5,7 @@ import json
 import polars as pl
 import pytest
 
+from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import by_treatment, gather, levels_run, same_level
 from wattwire.analysis.latency import all_series
 from wattwire.analysis.topics.costs.by_role import by_cell_and_role
@@ -57,7 +58,7 @@ def test_levels_that_look_alike_stay_apart(tmp_path, levels):
     assert len({group.level for group in by_cell_and_role(evidence, "cpu_share")}) == 2
     runs = runs_of(evidence, all_series(evidence))
     assert [len(each) for each in runs_by_treatment(evidence, runs).values()] == [3, 3]
-    assert findings(evidence, all_series(evidence)).has_latencies
+    assert findings(evidence, all_series(evidence), answer_all(evidence)).has_latencies
     assert not same_level(*levels)
 
 

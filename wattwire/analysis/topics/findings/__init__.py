@@ -5,4 +5,4 @@ from __future__ import annotations
 from wattwire.analysis.topics import Topic
 from wattwire.analysis.topics.findings.numbers import findings
 
-TOPIC = Topic(findings, place=70, needs_series=True)
+TOPIC = Topic(findings, place=70, needs_series=True, uses=("contrasts",))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from wattwire.analysis.dataset import Evidence
@@ -33,11 +33,16 @@ class Detected:
 
 @dataclass(frozen=True)
 class Searched:
-    """Input of the detectors, with latencies of valid and of excluded runs in run order."""
+    """Input of the detectors, with latencies of valid and of excluded runs in run order.
+
+    `noise` maps responses to their A/A noise floors, as |log ratio|; it is empty without control
+    runs.
+    """
 
     evidence: Evidence
     runs: Sequence[Run]
     excluded: Sequence[Run] = ()
+    noise: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

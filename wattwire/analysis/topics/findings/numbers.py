@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.latency import Series, excluded_series
 from wattwire.analysis.topics.findings.detector import Detected, Detector, Finding, Searched
@@ -60,12 +61,12 @@ class Findings:
         return tuple(detection for detection in self.detections if not detection.result.found)
 
 
-def findings(evidence: Evidence, series: Mapping[str, Series]) -> Findings:
+def findings(evidence: Evidence, series: Mapping[str, Series], answers: Answers) -> Findings:
     """Apply every detector to the runs. `series` contains the latencies of each valid run."""
     if evidence.imported or evidence.study.request is not None:
         return Findings()
     excluded = excluded_runs(evidence, excluded_series(evidence))
-    searched = Searched(evidence, runs_of(evidence, series), excluded)
+    searched = Searched(evidence, runs_of(evidence, series), excluded, answers.noise)
     if not searched.runs and not excluded:
         return Findings(is_searched=True)
     detections = (

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.latency import Series
 from wattwire.analysis.topics.findings.datagrams import DropRun, Drops
 from wattwire.analysis.topics.findings.detector import Searched
@@ -59,7 +60,8 @@ def test_without_a_finding_the_reasons_stand_alone() -> None:
 
 
 def test_a_campaign_without_a_usable_run_is_not_called_clean() -> None:
-    result = findings(evidence_of(FACTORS), {"b1-p1": Series(np.array([]), 0)})
+    answers = Answers((), 1, 0.95, None, 0)
+    result = findings(evidence_of(FACTORS), {"b1-p1": Series(np.array([]), 0)}, answers)
     assert result == Findings(is_searched=True)
     assert keys_of(topic_page("findings", result)) == [("findings.no_latencies", "")]
 

@@ -24,7 +24,6 @@ import numpy as np
 from wattwire import stats
 from wattwire.analysis.answering.confidence import CONFIDENCE, interval_confidence
 from wattwire.analysis.dataset import Evidence
-from wattwire.analysis.topics.controls.numbers import noise
 from wattwire.analysis.topics.findings.detector import Detected, Searched
 from wattwire.analysis.topics.findings.runs import Run, Treatment, by_treatment
 from wattwire.model import words
@@ -117,14 +116,6 @@ class Idle(Detected):
 
 def idle(searched: Searched) -> Idle:
     """Search the valid runs for latency that falls as the rate rises."""
-    return falls_above(searched, noise(searched.evidence))
-
-
-def falls_above(searched: Searched, floors: Mapping[str, float]) -> Idle:
-    """Return the finding on falls that exceed the noise floor of the median latency.
-
-    `floors` maps responses to noise floors, as |log ratio|.
-    """
     evidence = searched.evidence
     factor = next((name for name in RATE_FACTORS if name in evidence.varied), None)
     if factor is None:
@@ -132,7 +123,7 @@ def falls_above(searched: Searched, floors: Mapping[str, float]) -> Idle:
     rates = _rates(evidence, factor, searched.runs)
     groups = _groups(evidence, factor, searched.runs, rates)
     blocks = max((len(group.logs) for group in groups), default=0)
-    rows = tuple(_falling_groups(groups, floors, interval_confidence(evidence)))
+    rows = tuple(_falling_groups(groups, searched.noise, interval_confidence(evidence)))
     if not rows:
         return Idle(has_rates=True, blocks=blocks)
     slow, fast = (words.level_title(factor, rate, {}) for rate in (rates[0], rates[-1]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from wattwire.analysis.topics.findings.idle.numbers import (
     FallingGroup,
     Idle,
     RateFalls,
-    falls_above,
     idle,
 )
 from wattwire.analysis.topics.findings.tests.made_up import (
@@ -48,8 +48,8 @@ def test_latency_that_falls_with_the_rate_is_found() -> None:
 
 def test_no_smaller_effect_than_two_identical_labels_is_found() -> None:
     searched = campaign(np.random.default_rng(5), awake, blocks=5, run_sd=0.03)
-    assert falls_above(searched, {"latency_p50_us": 0.1}).found
-    assert not falls_above(searched, {"latency_p50_us": 2.0}).found
+    assert idle(replace(searched, noise={"latency_p50_us": 0.1})).found
+    assert not idle(replace(searched, noise={"latency_p50_us": 2.0})).found
 
 
 def test_one_rate_and_few_blocks_are_said() -> None:
