@@ -79,6 +79,11 @@ class NoiseNote:
     imported: bool = False
 
     @property
+    def floor(self) -> float | None:
+        """The highest floor of the campaigns; None without A/A runs."""
+        return max((side.floor for side in self.sides if side.floor is not None), default=None)
+
+    @property
     def share(self) -> float | None:
         """The highest floor as an increase; None without a floor."""
         return max((side.share for side in self.sides if side.share is not None), default=None)
@@ -241,12 +246,11 @@ class AcrossMachines:
 # -- when the notes apply --------------------------------------------------------------------------
 
 
-def noise_notes(campaigns: Sequence[Named], responses: Sequence[Response]) -> Iterator[Note]:
-    """Yield the noise floors of each response."""
+def noise_note(campaigns: Sequence[Named], response: Response) -> NoiseNote:
+    """Return the noise floors of a response."""
     is_imported = all(evidence.imported for _, evidence in campaigns)
-    for response in responses:
-        sides = tuple(_side_noise(name, evidence, response) for name, evidence in campaigns)
-        yield NoiseNote(response, sides, is_imported)
+    sides = tuple(_side_noise(name, evidence, response) for name, evidence in campaigns)
+    return NoiseNote(response, sides, is_imported)
 
 
 def edited_notes(campaigns: Sequence[Named]) -> Iterator[Note]:
@@ -280,12 +284,6 @@ def noise_of(evidence: Evidence, response: Response) -> float | None:
     if response.share:
         return noise_floor(differences(evidence, response), interval_confidence(evidence))
     return noise_floor(np.log(pairs(evidence, response, "b", "a")), interval_confidence(evidence))
-
-
-def highest_noise(campaigns: Sequence[Named], response: Response) -> float | None:
-    """Return the highest noise floor of the campaigns; None without A/A runs."""
-    floors = [noise_of(evidence, response) for _, evidence in campaigns]
-    return max((floor for floor in floors if floor is not None), default=None)
 
 
 def _side_noise(campaign: str | None, evidence: Evidence, response: Response) -> SideNoise:

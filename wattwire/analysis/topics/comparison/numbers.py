@@ -29,7 +29,7 @@ from wattwire.analysis.topics.comparison.decision import (
     judged,
     judged_share,
 )
-from wattwire.analysis.topics.comparison.notes import highest_noise
+from wattwire.analysis.topics.comparison.notes import NoiseNote, noise_note
 from wattwire.analysis.topics.comparison.other_placements import in_equal_placements
 from wattwire.analysis.topics.comparison.pairing import (
     Case,
@@ -76,11 +76,20 @@ def compare(pairing: Pairing, wanted: Wanted) -> Comparison:
     margin = margin_note.margin
     family = max(1, _family(pairing, responses, shares))
     level = single_level(family, pairing.tests, *evidences)
-    by_response = [_with_ratio(pairing, response, level, margin) for response in responses]
+    noises = {
+        response: noise_note(pairing.campaigns, response) for response in (*responses, *shares)
+    }
+    by_response = [
+        _with_ratio(pairing, response, level, margin, noises[response]) for response in responses
+    ]
     rows = zip(*by_response, strict=True) if pairing.lists_treatments else by_response
     items = [
         *chain.from_iterable(rows),
-        *(item for share in shares for item in _of_share(pairing, share, level, margin)),
+        *(
+            item
+            for share in shares
+            for item in _of_share(pairing, share, level, margin, noises[share])
+        ),
     ]
     completions = [
         completion(
@@ -99,7 +108,11 @@ def compare(pairing: Pairing, wanted: Wanted) -> Comparison:
         family,
         pairing.tests,
         pairing.method,
-        (margin_note, shares_note(runs, shares, margin), *pairing.notes(responses)),
+        (
+            margin_note,
+            shares_note(runs, shares, margin),
+            *pairing.notes([noises[response] for response in responses]),
+        ),
         pairing.across,
     )
 
@@ -138,14 +151,16 @@ def _family(pairing: Pairing, responses: Sequence[Response], shares: Sequence[Re
     return of_failures + of_ratios + sum(map(has_width, differences))
 
 
-def _with_ratio(pairing: Pairing, response: Response, level: float, margin: float) -> list[Item]:
+def _with_ratio(
+    pairing: Pairing, response: Response, level: float, margin: float, noise: NoiseNote
+) -> list[Item]:
     """Return the item of each case with its verdict: of all runs, or of the second look alone.
 
     The second look is an independent sample. Where load scattered the runs of the first look, it
     decides what all runs together cannot; its test has its own share of the error probability.
     """
     all_runs, added_runs = (
-        [judged(item, margin) for item in _items(pairing, cases, response, level)]
+        [judged(item, margin) for item in _items(pairing, cases, response, level, noise)]
         for cases in (pairing.cases, pairing.added_cases)
     )
     decided = {(item.treatment, item.head): item for item in added_runs if item.verdict != UNCLEAR}
@@ -156,13 +171,12 @@ def _with_ratio(pairing: Pairing, response: Response, level: float, margin: floa
 
 
 def _items(
-    pairing: Pairing, cases: Sequence[Case], response: Response, level: float
+    pairing: Pairing, cases: Sequence[Case], response: Response, level: float, noise: NoiseNote
 ) -> Iterator[Item]:
     """Yield the item of each case without a verdict."""
-    noise = highest_noise(pairing.campaigns, response)
     for case, ratio in zip(cases, _ratios(pairing, cases, response, level), strict=True):
         values = pairing.values(case, response)
-        item = replace(_item(pairing, case, response, values), ratio=ratio, noise=noise)
+        item = replace(_item(pairing, case, response, values), ratio=ratio, noise=noise.floor)
         if _why_not_compared(case, response):
             yield item
             continue
@@ -176,15 +190,16 @@ def _items(
         yield item
 
 
-def _of_share(pairing: Pairing, share: Response, level: float, margin: float) -> Iterator[Item]:
+def _of_share(
+    pairing: Pairing, share: Response, level: float, margin: float, noise: NoiseNote
+) -> Iterator[Item]:
     """Yield the item of each case with its verdict on a share of losses or failures."""
-    noise = highest_noise(pairing.campaigns, share)
     for case in pairing.cases:
         values = pairing.values(case, share)
         difference = pairing.difference(values, level)
         item = _item(pairing, case, share, values)
         item = replace(item, shares=_means(values), difference=difference)
-        yield judged_share(item, noise, margin)
+        yield judged_share(item, noise.floor, margin)
 
 
 def _item(pairing: Pairing, case: Case, response: Response, values: Sides) -> Item:

@@ -13,7 +13,7 @@ from wattwire.analysis.carried import carried
 from wattwire.analysis.dataset import CampaignReader, Evidence, all_levels
 from wattwire.analysis.responses import Response
 from wattwire.analysis.topics.comparison.decision import Estimate
-from wattwire.analysis.topics.comparison.notes import AcrossMachines, Named, Note
+from wattwire.analysis.topics.comparison.notes import AcrossMachines, Named, NoiseNote, Note
 from wattwire.model.cores import CORES, FREE
 from wattwire.model.derived import FloatArray
 from wattwire.model.study import DEFAULT_LEVELS
@@ -115,7 +115,7 @@ class Pairing(Protocol):
     def by_ranks(self, values: Sides, level: float) -> Estimate | None:
         """Return the ratio by ranks."""
 
-    def notes(self, responses: Sequence[Response]) -> Iterator[Note]:
+    def notes(self, noises: Sequence[NoiseNote]) -> Iterator[Note]:
         """Yield the limits of the comparison."""
 
 

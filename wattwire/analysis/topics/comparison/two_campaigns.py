@@ -18,11 +18,11 @@ from wattwire.analysis.topics.comparison.notes import (
     Changes,
     FactDifference,
     Named,
+    NoiseNote,
     Note,
     Occasions,
     Unmatched,
     edited_notes,
-    noise_notes,
     run_notes,
     validity_notes,
 )
@@ -102,9 +102,9 @@ class TwoCampaigns:
         base, head = values
         return ratio_by_ranks(head, base, level)
 
-    def notes(self, responses: Sequence[Response]) -> Iterator[Note]:
+    def notes(self, noises: Sequence[NoiseNote]) -> Iterator[Note]:
         yield _occasions(*self.sources)
-        yield from noise_notes(self.campaigns, responses)
+        yield from noises
         yield _changes(*self.sources)
         yield from self._unmatched()
         yield from run_notes(self.campaigns)

@@ -20,13 +20,13 @@ from wattwire.analysis.topics.comparison.decision import (
 )
 from wattwire.analysis.topics.comparison.notes import (
     Named,
+    NoiseNote,
     Note,
     SideBySide,
     TwoLooks,
     UnchangedHead,
     UnpairedRuns,
     edited_notes,
-    noise_notes,
     run_notes,
     validity_notes,
 )
@@ -131,12 +131,12 @@ class Variants:
         base, head = values
         return stats.paired_ratio_by_ranks(head, base, level) if base.size else None
 
-    def notes(self, responses: Sequence[Response]) -> Iterator[Note]:
+    def notes(self, noises: Sequence[NoiseNote]) -> Iterator[Note]:
         evidence, looks = self.evidence, self.evidence.study.answers.looks
         yield SideBySide(evidence.usable["block"].n_unique() if evidence.usable.height else 0)
         yield from edited_notes(self.campaigns)
         yield from validity_notes(self.campaigns)
-        yield from noise_notes(self.campaigns, responses)
+        yield from noises
         planned_blocks = len({entry["block"] for entry in evidence.designed})
         first_blocks = evidence.study.plan.blocks
         if looks > 1:
