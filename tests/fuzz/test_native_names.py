@@ -18,7 +18,6 @@ import pytest
 from tests.fuzz.conftest import Cases
 from tests.fuzz.test_colliding_names import words
 from tests.fuzz.verbs import say
-from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.document import document
 from wattwire.report.tests.synthetic import FAST, Shape, write_campaign
@@ -81,7 +80,7 @@ def drawn(seed: int) -> tuple[dict[str, str], dict[Any, str]]:
 def estimates(folder: Path) -> list[tuple[str, float | None]]:
     """Return the response and the estimate of each answer, in the order of the questions."""
     evidence = gather(Campaign(folder))
-    entries = document(evidence, answer_all(evidence)).values["contrasts"]
+    entries = document(evidence).values["contrasts"]
     return [(entry["response"], entry.get("estimate")) for entry in entries]
 
 

@@ -17,10 +17,11 @@ import polars as pl
 from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.answering.confidence import CONFIDENCE
 from wattwire.analysis.carried import too_few
-from wattwire.analysis.dataset import Evidence, all_levels, by_treatment
+from wattwire.analysis.contrasts import answer_all
+from wattwire.analysis.dataset import CampaignReader, Evidence, all_levels, by_treatment, gather
 from wattwire.analysis.header import Header, header
 from wattwire.analysis.json_values import finite
-from wattwire.analysis.latency import Series
+from wattwire.analysis.latency import Series, all_series
 from wattwire.analysis.responses import question_responses
 from wattwire.analysis.topics import topics
 from wattwire.model.derived import FloatArray, column
@@ -46,14 +47,23 @@ class Document:
         return next(result for result in self.results.values() if isinstance(result, kind))
 
 
+def page_document(campaign: CampaignReader) -> Document:
+    """Compute all results of a campaign, with those that only the page has."""
+    evidence = gather(campaign)
+    return document(evidence, series=all_series(evidence))
+
+
 def document(
-    evidence: Evidence, answers: Answers, series: Mapping[str, Series] | None = None
+    evidence: Evidence,
+    answers: Answers | None = None,
+    series: Mapping[str, Series] | None = None,
 ) -> Document:
     """Compute each topic once, and return all results.
 
-    `series` maps each valid run to its latencies, for a page. analysis.json has no result that
-    needs them.
+    `answers` are those of a caller that has them. `series` maps each valid run to its latencies,
+    for a page. analysis.json has no result that needs them.
     """
+    answers = answers or answer_all(evidence)
     results: dict[str, Any] = {}
     values = _other_values(evidence, answers)
     for name, topic in topics().items():

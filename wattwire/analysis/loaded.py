@@ -8,7 +8,6 @@ from typing import Any
 
 import polars as pl
 
-from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.document import document
 from wattwire.model.derived import with_derived
@@ -101,8 +100,7 @@ class CampaignData:
 
         It is computed from the same numbers as the report. docs/python.md documents the keys.
         """
-        evidence = gather(self._campaign)
-        return document(evidence, answer_all(evidence)).values
+        return document(gather(self._campaign)).values
 
     def _measured(self, table_name: str) -> Any:
         if isinstance(self._campaign, ImportedCampaign):

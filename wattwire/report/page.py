@@ -12,10 +12,8 @@ import jinja2
 from markupsafe import Markup
 from threadpoolctl import threadpool_limits
 
-from wattwire.analysis.contrasts import answer_all
-from wattwire.analysis.dataset import CampaignReader, gather
-from wattwire.analysis.document import Document, document
-from wattwire.analysis.latency import all_series
+from wattwire.analysis.dataset import CampaignReader
+from wattwire.analysis.document import Document, page_document
 from wattwire.analysis.topics.validity.numbers import Validity
 from wattwire.model.errors import UsageError
 from wattwire.report.figures.downsample import Thinner
@@ -66,7 +64,7 @@ def write_report(campaign: Path | CampaignReader, printed: bool = False) -> tupl
     refuse_links(campaign.path)
     # The matrices are small, so BLAS threads would only compete with the drawing process.
     with _drawer(folder, printed) as drawer, threadpool_limits(1, user_api="blas"):
-        data = computed(campaign)
+        data = PageData(page_document(campaign))
         page = print_page(data, folder, drawer, printed)
         write_document(data.document, folder)
     return page, data.document
@@ -85,13 +83,6 @@ def write_stored(stored: Path, folder: Path, printed: bool = False) -> tuple[Pat
         page = print_page(PageData(document), folder, drawer, printed)
         write_document(document, folder)
     return page, document
-
-
-def computed(campaign: CampaignReader) -> PageData:
-    """Compute all results of a campaign, each once."""
-    evidence = gather(campaign)
-    answers, series = answer_all(evidence), all_series(evidence)
-    return PageData(document(evidence, answers, series))
 
 
 def print_page(

@@ -47,7 +47,7 @@ def test_the_file_beside_the_page_keeps_the_schema(tmp_path, schema, shape):
 def test_notices_on_validity_limits_keep_the_schema(tmp_path, schema, limits, kinds):
     campaign = Campaign(write_campaign(tmp_path / "c", Shape(unknown_runs=(1, 2))))
     evidence = gather(Rejudged(campaign, limits, "look, other_load_max"))
-    found = json.loads(json.dumps(document(evidence, answer_all(evidence)).values))
+    found = json.loads(json.dumps(document(evidence).values))
     assert [error.message for error in schema.iter_errors(found)] == []
     assert [notice["kind"] for notice in found["validity_notices"]] == kinds
 
@@ -68,7 +68,7 @@ def test_contrasts_are_those_of_the_answers_with_their_outcome(tmp_path):
 
 def test_treatments_hold_every_valid_run_once(tmp_path):
     evidence = gather(Campaign(write_campaign(tmp_path / "c", Shape())))
-    found = document(evidence, answer_all(evidence)).values
+    found = document(evidence).values
     assert sum(one["runs"] for one in found["treatments"]) == found["runs"]["valid"]
     assert found["runs"]["valid"] == evidence.usable.height
 

@@ -315,14 +315,11 @@ def _answered(campaign: Campaign) -> tuple[Sequence[str], Document]:
 
     The function is used if no page is written.
     """
-    from wattwire.analysis.contrasts import answer_all  # noqa: PLC0415
-    from wattwire.analysis.dataset import gather
+    from wattwire.analysis.dataset import gather  # noqa: PLC0415
     from wattwire.analysis.document import document
     from wattwire.report.headline import page_headline, questions_without_answer
 
-    evidence = gather(campaign)
-    answers = answer_all(evidence)
-    results = document(evidence, answers)
+    results = document(gather(campaign))
     title = " ".join(page_headline(results))
     lines = [title, *questions_without_answer(results)]
     return lines, results

@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from operator import itemgetter
 
-from wattwire.analysis.contrasts import answer_all
-from wattwire.analysis.dataset import CampaignReader, gather
-from wattwire.analysis.document import document
-from wattwire.analysis.latency import all_series
+from wattwire.analysis.dataset import CampaignReader
+from wattwire.analysis.document import page_document
 from wattwire.analysis.topics.environment.numbers import Environment
 from wattwire.model.errors import UsageError
 from wattwire.report.headline import headline
@@ -49,11 +47,8 @@ def documents(
     Without authors, CITATION.cff is omitted. `identity` is the digest of the study. `redacted`
     removes words from a text. It runs before LaTeX is escaped, which changes words such as my_key.
     """
-    evidence = gather(reader)
-    answers, series = answer_all(evidence), all_series(evidence)
-    results = document(evidence, answers, series)
-    data = PageData(results)
-    title = evidence.study.heading
+    results = page_document(reader)
+    data, title = PageData(results), results.header.heading
     sentences = [redacted(text.words) for text in _texts(data.joining("methods.tex"))]
     texts = {
         "methods.tex": methods_tex(redacted(title), sentences),

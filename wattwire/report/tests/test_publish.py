@@ -12,7 +12,6 @@ import polars as pl
 import pytest
 import yaml
 
-from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.document import document
 from wattwire.analysis.latency import all_series
@@ -139,7 +138,7 @@ def test_what_the_page_warns_of_elsewhere_is_among_the_threats(tmp_path):
 
 def test_findings_on_causes_are_threats(tmp_path):
     evidence = gather(Campaign(write_campaign(tmp_path / "c", Shape(**SMALL))))
-    results = document(evidence, answer_all(evidence), all_series(evidence))
+    results = document(evidence, series=all_series(evidence))
     discards = Discards(
         Drops(3, (DropRun(("one",) * len(evidence.varied), "b", 12.0, 9.0),), {}, {})
     )

@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 from wattwire.analysis import result_codec
-from wattwire.analysis.document import Document
+from wattwire.analysis.document import Document, page_document
 from wattwire.analysis.result_codec import UnreadableResult, decoded, encoded, plain
 from wattwire.analysis.result_series import Series
 from wattwire.analysis.topics import topics
@@ -25,7 +25,7 @@ from wattwire.analysis.topics.limits.numbers import Limits
 from wattwire.cli.main import main
 from wattwire.model.errors import UsageError
 from wattwire.report import stored_document
-from wattwire.report.page import computed, print_page
+from wattwire.report.page import print_page
 from wattwire.report.page_parts import PageData
 from wattwire.report.print.render import Undrawn
 from wattwire.report.stored_document import read_document, result_type, write_document
@@ -54,8 +54,8 @@ def documents(tmp_path_factory) -> dict[str, Document]:
         folder = write_campaign(tmp_path_factory.mktemp("campaign") / "c", shape)
         if name == "saturated":
             saturate(folder, 3, SLOW)
-        found[name] = computed(Campaign(folder)).document
-    found["imported"] = computed(imported(tmp_path_factory.mktemp("imported"))).document
+        found[name] = page_document(Campaign(folder))
+    found["imported"] = page_document(imported(tmp_path_factory.mktemp("imported")))
     return found
 
 
@@ -219,7 +219,7 @@ for path in pathlib.Path(sys.argv[1]).glob("*/analysis.json"):
 
 def test_topics_print_the_same_page_without_the_campaign(tmp_path):
     campaign = write_campaign(tmp_path / "c", SHAPES["energy and controls"])
-    data = computed(Campaign(campaign))
+    data = PageData(page_document(Campaign(campaign)))
     assert len(list(data.sections())) > 8
     write_document(data.document, tmp_path / "stored")
     print_page(data, tmp_path / "of campaign", Undrawn(tmp_path))

@@ -85,7 +85,7 @@ def table_of(result):
 
 def lines_of(evidence) -> list[str]:
     """Return the lines on questions without an answer."""
-    return questions_without_answer(document(evidence, answer_all(evidence)))
+    return questions_without_answer(document(evidence))
 
 
 def test_what_was_left_out_is_named_apart_and_what_the_study_excludes_is_not(tmp_path):
