@@ -60,6 +60,13 @@ def test_remarks_that_qualify_every_answer_are_at_the_top(tmp_path) -> None:
     assert [place for place, _ in lines] == [(3,)]
 
 
+def test_remarks_are_threats_of_a_bundle(tmp_path) -> None:
+    copied = Remark("Files that are copies", "They count twice.", ({"file": "a"},))
+    ((section, (place, text)),) = topic_page("data_remarks", result_of(tmp_path, copied)).elsewhere
+    assert (section, place, text.paragraph, text.value) == ("threats.md", (20, 85), "internal", "1")
+    assert "(1 row in remarks.json): Files that are copies. They count" in text.words
+
+
 def test_a_measured_campaign_has_no_remarks() -> None:
     result = data_remarks(SimpleNamespace(reader=object()))
     assert result == DataRemarks() and topic_page("data_remarks", result).section() is None

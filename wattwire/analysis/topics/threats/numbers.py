@@ -15,7 +15,6 @@ from wattwire.analysis.topics.threats.conclusion import Conclusion, conclusion
 from wattwire.analysis.topics.threats.construct import Construct, construct
 from wattwire.analysis.topics.threats.internal import Internal, internal
 from wattwire.model import words
-from wattwire.store import ImportedCampaign
 
 
 @dataclass(frozen=True)
@@ -28,20 +27,11 @@ class HeldFactor:
 
 
 @dataclass(frozen=True)
-class DataRemark:
-    """A remark of the importer about the data, with the number of rows in its table."""
-
-    title: str
-    text: str
-    rows: int
-
-
-@dataclass(frozen=True)
 class Threats:
     """The threats to validity by their kind; those to external validity are the `held` factors.
 
     Imported campaigns have no threats to construct and internal validity but that these are
-    unknown; only they have `remarks`.
+    unknown.
     """
 
     is_imported: bool = False
@@ -49,7 +39,6 @@ class Threats:
     internal: Internal = Internal()
     conclusion: Conclusion = Conclusion()
     held: tuple[HeldFactor, ...] = ()
-    remarks: tuple[DataRemark, ...] = ()
 
 
 def threats(evidence: Evidence, answers: Answers) -> Threats:
@@ -60,7 +49,6 @@ def threats(evidence: Evidence, answers: Answers) -> Threats:
         Internal() if evidence.imported else internal(evidence),
         conclusion(evidence, answers),
         tuple(_held(evidence)),
-        tuple(_remarks(evidence)),
     )
 
 
@@ -69,9 +57,3 @@ def _held(evidence: Evidence) -> Iterator[HeldFactor]:
     levels |= {name: level for name, level in held_levels(evidence).items() if name != "literal"}
     for name, level in levels.items():
         yield HeldFactor(name, words.factor_title(name), evidence.title(name, level))
-
-
-def _remarks(evidence: Evidence) -> Iterator[DataRemark]:
-    if isinstance(evidence.reader, ImportedCampaign):
-        for remark in evidence.reader.remarks():
-            yield DataRemark(remark["title"], remark["text"], len(remark["rows"]))

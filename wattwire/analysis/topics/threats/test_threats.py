@@ -18,8 +18,7 @@ from wattwire.analysis.topics.design.numbers import design
 from wattwire.analysis.topics.threats.conclusion import Conclusion
 from wattwire.analysis.topics.threats.construct import Construct, ShortWindows
 from wattwire.analysis.topics.threats.internal import Internal, OpenLimit, includes_start
-from wattwire.analysis.topics.threats.numbers import DataRemark, Threats, threats
-from wattwire.imports import Remark
+from wattwire.analysis.topics.threats.numbers import Threats, threats
 from wattwire.imports.tests.test_writing import ABOUT, tiny
 from wattwire.model.deployment import Request
 from wattwire.report.tests.planted import planted
@@ -174,12 +173,9 @@ def test_answers_without_a_number_are_counted() -> None:
     assert shown["threats.unanswered"] == "2" and shown["threats.undecided"] == "1"
 
 
-def test_remarks_on_imported_data_are_threats_of_a_bundle(tmp_path: Path) -> None:
-    copied = Remark("Files that are copies", "They count twice.", ({"file": "a"},))
-    data = dataclasses.replace(tiny(), remarks=(copied,))
-    result = threats_of(gather(imports.write(data, tmp_path / "i", ABOUT, {})))
+def test_imported_data_have_no_known_threats_to_construct_and_internal_validity(
+    tmp_path: Path,
+) -> None:
+    result = threats_of(gather(imports.write(tiny(), tmp_path / "i", ABOUT, {})))
     assert result.is_imported and (result.construct, result.internal) == (Construct(), Internal())
-    assert result.remarks == (DataRemark("Files that are copies", "They count twice.", 1),)
-    ((section, (_, text)),) = topic_page("threats", result).elsewhere
-    assert (section, text.paragraph, text.value) == ("threats.md", "internal", "1")
-    assert "(1 row in remarks.json): Files that are copies. They count" in text.words
+    assert keys(result).count("threats.imported") == 3
