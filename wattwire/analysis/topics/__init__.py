@@ -33,7 +33,7 @@ class Topic:
     print. If the topic `needs_series`, the function's second argument is the series of latencies of
     each valid run. The results of the topics in `uses` are its last arguments, in their order.
     `stored` returns the result's part of analysis.json, as JSON values by key. If the topic
-    `is_for_page`, other commands do not compute it, because this takes long.
+    `is_for_page`, commands that print no page do not compute it.
 
     `place` is the position of the topic's section on the page. If the topic joins another section,
     `section` is the id of that section or of a text of a bundle, and `place` is the position of the

@@ -5,4 +5,4 @@ from __future__ import annotations
 from wattwire.analysis.topics import Topic
 from wattwire.analysis.topics.correlations.numbers import correlations
 
-TOPIC = Topic(correlations, place=30, section="answers")
+TOPIC = Topic(correlations, place=30, section="answers", is_for_page=True)

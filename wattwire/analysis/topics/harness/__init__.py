@@ -5,4 +5,4 @@ from __future__ import annotations
 from wattwire.analysis.topics import Topic
 from wattwire.analysis.topics.harness.numbers import harness
 
-TOPIC = Topic(harness, place=150)
+TOPIC = Topic(harness, place=150, is_for_page=True)

@@ -5,4 +5,4 @@ from __future__ import annotations
 from wattwire.analysis.topics import Topic
 from wattwire.analysis.topics.rates.numbers import rates
 
-TOPIC = Topic(rates, place=10, section="counts")
+TOPIC = Topic(rates, place=10, section="counts", is_for_page=True)

@@ -5,4 +5,4 @@ from __future__ import annotations
 from wattwire.analysis.topics import Topic
 from wattwire.analysis.topics.services.numbers import services
 
-TOPIC = Topic(services, place=30, section="counts")
+TOPIC = Topic(services, place=30, section="counts", is_for_page=True)
