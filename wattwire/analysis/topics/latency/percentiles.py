@@ -85,8 +85,8 @@ def percentiles(evidence: Evidence, series: Mapping[str, Series]) -> Iterator[Pe
             _lost_count(runs_us) - unsent,
             unsent,
             delivered_hz(frame),
-            tuple(_percentile_of_runs(runs_us, share) for share in SHARES),
-            tuple(_percentile_of_runs(sent_us, share) for share in SINCE_SEND_SHARES),
+            tuple(_percentiles_of_runs(runs_us, SHARES)),
+            tuple(_percentiles_of_runs(sent_us, SINCE_SEND_SHARES)),
             _band_us(frame),
         )
 
@@ -98,9 +98,16 @@ def _band_us(frame: pl.DataFrame) -> float | None:
     return float(bands_us.max()) if bands_us.size else None
 
 
-def _percentile_of_runs(runs: Sequence[FloatArray], share: float) -> Percentile:
+def _percentiles_of_runs(
+    runs: Sequence[FloatArray], shares: Sequence[float]
+) -> Iterator[Percentile]:
     if len(runs) >= RUNS_MIN:
-        return _typical_percentile(runs, share)
+        ordered = [np.sort(values) for values in runs]
+        return (_typical_percentile(ordered, share) for share in shares)
+    return (_percentile_of_few(runs, share) for share in shares)
+
+
+def _percentile_of_few(runs: Sequence[FloatArray], share: float) -> Percentile:
     results = [stats.percentile(values, share) for values in runs]
     refused = [result for result in results if isinstance(result, stats.TooFew)]
     if refused and _among_lost(runs, share):
@@ -113,13 +120,14 @@ def _percentile_of_runs(runs: Sequence[FloatArray], share: float) -> Percentile:
 def _typical_percentile(runs: Sequence[FloatArray], share: float) -> Percentile:
     """Return the geometric mean of the runs' percentiles in µs, as in the answers.
 
-    The result is TooFew if a run has too few messages, or inf if losses reach the percentile.
+    The values of each run are sorted. The result is TooFew if a run has too few messages, or inf if
+    losses reach the percentile.
     """
     fewest = min(values.size for values in runs)
     if fewest < stats.carried_size(share):
         few = stats.TooFew(fewest, stats.carried_size(share), carried.WHAT)
         return math.inf if _among_lost(runs, share) else few
-    of_runs = [stats.nearest_rank(np.sort(values), share) for values in runs]
+    of_runs = [stats.nearest_rank(values, share) for values in runs]
     return stats.geometric_mean(of_runs) if all(map(math.isfinite, of_runs)) else math.inf
 
 
