@@ -140,6 +140,15 @@ def without_arrival(frame: pl.DataFrame, suffix: str = "") -> FloatArray:
     return after_warmup(frame, "lost", suffix) + sum(others)
 
 
+def share_of_due(frame: pl.DataFrame, count: str) -> float:
+    """Return the share of the due messages of all runs that `count` counts, warm-up included.
+
+    Messages are due whether they were sent or not. The share is 0 if none was due.
+    """
+    due = np.nansum(column(frame, "expected")) + np.nansum(column(frame, "unsent"))
+    return float(np.nansum(column(frame, count)) / due) if due else 0.0
+
+
 def due_after_warmup(frame: pl.DataFrame, suffix: str = "") -> FloatArray:
     """Return the deliveries that were due after the warm-up, sent or not, shape (rows,)."""
     unsent = np.nan_to_num(after_warmup(frame, "unsent", suffix))

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from wattwire import stats
 from wattwire.analysis import carried
@@ -16,7 +15,7 @@ from wattwire.analysis.answering.confidence import CONFIDENCE, interval_confiden
 from wattwire.analysis.dataset import Evidence, all_levels
 from wattwire.analysis.json_values import finite
 from wattwire.analysis.responses import Response, measured, resolve
-from wattwire.model.derived import FloatArray, column
+from wattwire.model.derived import FloatArray, column, share_of_due
 from wattwire.model.flows import has_flow_of
 from wattwire.model.limits import Limit
 from wattwire.model.variants import FACTOR
@@ -203,7 +202,7 @@ def _cases(evidence: Evidence, limit: Limit) -> Iterator[_Case]:
         too_few = carried.why_not(frame, response.column)
         runs = why_void or unmeasured or too_few or values[title_rows]
         is_broken = limit.max is not None and why_void is not None
-        unsent = _unsent_share(frame)
+        unsent = share_of_due(frame, "unsent")
         cases[title] = _Case(limit, title, runs, len(title_rows), None, is_broken, unsent)
     is_skipped = any(limit.concerns(all_levels(entry)) for entry in evidence.skipped)
     if not cases and is_skipped:  # nothing shows that the limit holds
@@ -223,18 +222,6 @@ def _not_measured(evidence: Evidence, response: Response) -> stats.NotComputable
         return stats.NotComputable("no valid run")
     known = measured(evidence.usable, response)
     return None if known else stats.NotComputable("not measured in this campaign")
-
-
-def _unsent_share(frame: pl.DataFrame) -> float:
-    """Return the share of the due messages that were never sent, warm-up included.
-
-    The first lines of the page state the same share.
-    """
-    if not frame.height:
-        return 0.0
-    unsent = float(np.nansum(column(frame, "unsent")))
-    due = unsent + float(np.nansum(column(frame, "expected")))
-    return unsent / due if due else 0.0
 
 
 def _without_variant(levels: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ import polars as pl
 
 from wattwire.analysis.dataset import Evidence, by_treatment
 from wattwire.analysis.not_compared import FAILED_MAX
-from wattwire.model.derived import column
+from wattwire.model.derived import column, share_of_due
 
 FEW = 0.001
 """Share of the due messages up to which skipped slots of a timer are no result."""
@@ -164,11 +164,10 @@ def never_sent(evidence: Evidence) -> AffectedTreatments:
 def _affected(evidence: Evidence, name: str, share_min: float) -> AffectedTreatments:
     treatments = []
     for key, frame in by_treatment(evidence, evidence.usable).items():
-        messages, unsent = np.nansum(column(frame, name)), np.nansum(column(frame, "unsent"))
-        due = np.nansum(column(frame, "expected")) + unsent
-        if messages > share_min * due:
+        share = share_of_due(frame, name)
+        if share > share_min:
             title = evidence.treatment_title(dict(zip(evidence.varied, key, strict=True)))
-            treatments.append(Affected(title, float(messages), float(messages / due)))
+            treatments.append(Affected(title, float(np.nansum(column(frame, name))), share))
     return AffectedTreatments(tuple(treatments[:NAMED_MAX]), len(treatments[NAMED_MAX:]))
 
 
