@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from wattwire.analysis.charts import Chart
 from wattwire.report.figures.style import (
     NAMES_PX,
     WIDTH_PX,
-    Points,
     Spec,
     colour,
     finish,
@@ -18,7 +16,7 @@ from wattwire.report.figures.style import (
 ROW_PX = 22
 
 
-def calls_chart(points: Points | None, rows: Sequence[str], domain: Sequence[str]) -> Spec:
+def calls_chart(chart: Chart, *_: str) -> Spec:
     """Return a stacked bar chart with a bar per treatment and a segment per system call.
 
     The points have the fields treatment, colour (the call), value and place.
@@ -30,14 +28,14 @@ def calls_chart(points: Points | None, rows: Sequence[str], domain: Sequence[str
             "data": {"name": "points"},
             "mark": {"type": "bar"},
             "encoding": {
-                "y": nominal("treatment", None, rows),
+                "y": nominal("treatment", None, chart.rows),
                 "x": {
                     "field": "value",
                     "type": "quantitative",
                     "title": "system calls per message",
                     "stack": "zero",
                 },
-                "color": colour("call", domain),
+                "color": colour("call", chart.colours),
                 "order": {"field": "place", "type": "quantitative"},
                 "tooltip": [
                     hint("treatment", "treatment", None),
@@ -46,5 +44,5 @@ def calls_chart(points: Points | None, rows: Sequence[str], domain: Sequence[str
                 ],
             },
         },
-        points,
+        chart.points,
     )

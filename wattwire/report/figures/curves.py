@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from wattwire.analysis.charts import Chart
 from wattwire.report.figures.style import (
-    Points,
     Spec,
     colour,
     dash,
@@ -21,18 +19,13 @@ from wattwire.report.figures.style import (
 PERCENT = {"tickCount": 4, "labelExpr": "format(100 * datum.value, '~g') + ' %'"}
 
 
-def ecdf_chart(
-    points: Points | None,
-    domain: Sequence[str],
-    colour_title: str,
-    panels: Sequence[str],
-    per_row: int,
-) -> Spec:
+def ecdf_chart(chart: Chart, *_: str) -> Spec:
     """Return a chart of latency ECDFs. Fields of the points: us, share, colour, panel."""
     selection, opacity = highlight()
-    is_tall = len(panels) <= 2 * per_row
+    domain, colour_title, panels = chart.colours, chart.colour_title, chart.panels
+    is_tall = len(panels) <= 2 * chart.per_row
     share = {"field": "share", "type": "quantitative", "title": "share arrived"}
-    chart = {
+    panel = {
         "transform": [{"calculate": "100 * datum.share", "as": "share_percent"}],
         "params": [selection],
         "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.9},
@@ -48,23 +41,19 @@ def ecdf_chart(
                 hint("share_percent", "share arrived (%)", ".4~r"),
             ],
         },
-        "width": panel_width(len(panels), per_row),
+        "width": panel_width(len(panels), chart.per_row),
         "height": 170 if is_tall else 105,
     }
-    return finish(in_panels(chart, panels, per_row), points)
+    return finish(in_panels(panel, panels, chart.per_row), chart.points)
 
 
-def sizes_chart(
-    points: Points | None,
-    domain: Sequence[str],
-    colour_title: str,
-    panels: Sequence[str],
-) -> Spec:
+def sizes_chart(chart: Chart, *_: str) -> Spec:
     """Return a line chart of median latency by payload size.
 
     Fields of the points: bytes, us, colour, panel.
     """
     selection, opacity = highlight()
+    domain, colour_title, panels = chart.colours, chart.colour_title, chart.panels
     shared = {
         "x": number("bytes", "payload (B, log scale)", ticks=6),
         "y": number("us", "median latency (µs, log scale)"),
@@ -77,7 +66,7 @@ def sizes_chart(
         hint("us", "median latency (µs)"),
     ]
     per_row = min(2, max(1, len(panels)))
-    chart = {
+    panel = {
         "layer": [
             {
                 "mark": {"type": "line", "strokeWidth": 1.6},
@@ -92,4 +81,4 @@ def sizes_chart(
         "width": panel_width(len(panels), per_row),
         "height": 170,
     }
-    return finish(in_panels(chart, panels, per_row), points)
+    return finish(in_panels(panel, panels, per_row), chart.points)

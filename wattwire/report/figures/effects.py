@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from scipy import special
 
+from wattwire.analysis.charts import Chart
 from wattwire.report.figures.style import (
     GRID,
     MUTED,
@@ -13,7 +14,6 @@ from wattwire.report.figures.style import (
     PALETTE,
     POINTS,
     WIDTH_PX,
-    Points,
     Spec,
     colour,
     dash,
@@ -35,13 +35,13 @@ an error of at most 0.03 %.
 """
 
 
-def ratios_chart(points: Points | None, margin: float | None) -> Spec:
+def ratios_chart(chart: Chart, *_: str) -> Spec:
     """Return a chart of ratios with intervals.
 
     Fields of the points: name, response, ratio, low, high, one, order. With a margin, the points
     also have margin_low and margin_high.
     """
-    names = list(dict.fromkeys(point["name"] for point in points or ()))
+    names = list(dict.fromkeys(point["name"] for point in chart.points))
     y = nominal("name", None, names) | {"axis": {"labelLimit": 260, "minExtent": NAMES_PX}}
     band, line, whisker = (
         {"type": "rect", "color": GRID, "opacity": 0.5},
@@ -79,45 +79,36 @@ def ratios_chart(points: Points | None, margin: float | None) -> Spec:
             },
         },
     ]
-    if margin is not None:
+    if any("margin_high" in point for point in chart.points):
         edges = {
             "x": {"field": "margin_low", "type": "quantitative"},
             "x2": {"field": "margin_high"},
         }
         layers.insert(0, {"mark": band, "encoding": edges})
     header = {"labelAngle": 0, "labelAnchor": "start", "labelOrient": "top", "labelPadding": 2}
-    responses = list(dict.fromkeys(point["response"] for point in points or ()))
-    chart = {
+    responses = list(dict.fromkeys(point["response"] for point in chart.points))
+    rows = {
         "data": {"name": POINTS},
         "facet": {"row": nominal("response", None, responses) | {"header": header}},
         "spec": {"layer": layers, "width": WIDTH_PX - NAMES_PX - 90, "height": {"step": 22}},
         "resolve": {"scale": {"y": "independent"}},
     }
-    return finish(chart, points)
+    return finish(rows, chart.points)
 
 
-def interaction_chart(
-    points: Points | None,
-    domain: Sequence[str],
-    colour_title: str,
-    across: tuple[str, Sequence[str]],
-    panels: Sequence[str],
-    per_row: int,
-    value_title: str,
-    scale: str = "log",
-) -> Spec:
+def interaction_chart(chart: Chart, x_title: str, y_title: str) -> Spec:
     """Return a line chart of means by two factors.
 
-    Fields of the points: value, colour, across, panel. `across` is the title and the levels of the
-    factor on the axis. Means are geometric on a log scale. Error bars are 95 % t intervals of means
-    over at least MEAN_RUNS_MIN runs.
+    Fields of the points: value, colour, across, panel. Means are geometric on a log scale. Error
+    bars are 95 % t intervals of means over at least MEAN_RUNS_MIN runs.
     """
     selection, opacity = highlight()
-    x = nominal("across", across[0], across[1]) | {
+    domain, colour_title, panels = chart.colours, chart.colour_title, chart.panels
+    x = nominal("across", x_title, chart.across) | {
         "axis": {"labelAngle": 0, "labelOverlap": True, "labelLimit": 120},
         "scale": {"type": "band", "padding": 0.1},
     }
-    y = number("mean", value_title, scale)
+    y = number("mean", y_title, chart.y_scale)
     shared = {
         "x": x,
         "color": colour(colour_title, domain),
@@ -127,14 +118,14 @@ def interaction_chart(
     }
     tooltip = [
         hint("colour", colour_title, None),
-        hint("across", across[0], None),
+        hint("across", x_title, None),
         hint("runs", "runs", ",d"),
         hint("mean", "mean"),
         hint("low", "95 % from"),
         hint("high", "to"),
     ]
-    chart = {
-        "transform": mean_steps(scale, ["colour", "across", "panel"]),
+    panel = {
+        "transform": mean_steps(chart.y_scale, ["colour", "across", "panel"]),
         "layer": [
             {
                 "mark": {"type": "line", "strokeWidth": 1.7},
@@ -152,10 +143,10 @@ def interaction_chart(
                 | {"y": y, "shape": shape(colour_title, domain), "tooltip": tooltip},
             },
         ],
-        "width": panel_width(len(panels), per_row),
-        "height": 190 if len(panels) <= per_row else 150,
+        "width": panel_width(len(panels), chart.per_row),
+        "height": 190 if len(panels) <= chart.per_row else 150,
     }
-    return finish(in_panels(chart, panels, per_row), points)
+    return finish(in_panels(panel, panels, chart.per_row), chart.points)
 
 
 def mean_steps(scale: str, groups: Sequence[str]) -> list[Spec]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
+from wattwire.analysis.charts import LINEAR, Chart
 from wattwire.report.figures.style import (
-    Points,
     Spec,
     colour,
     dash,
@@ -22,31 +21,24 @@ from wattwire.report.figures.style import (
 TICKS_MAX = 12
 
 
-def line_chart(
-    points: Points,
-    domain: Sequence[str],
-    colour_title: str,
-    panels: Sequence[str],
-    per_row: int,
-    titles: tuple[str, str],
-    scales: tuple[str, str],
-) -> Spec:
+def line_chart(chart: Chart, x_title: str, y_title: str) -> Spec:
     """Return a chart of means with intervals and lines over a number.
 
     Fields of the points: part, x, y, colour, panel; means also have runs and, with an interval, low
     and high. `part` is "mean", "fit" (a fitted line) or "path" (a line that connects the means).
     """
     selection, opacity = highlight()
-    y = number("y", titles[1], scales[1])
-    x = number("x", titles[0], scales[0])
-    levels = sorted({point["x"] for point in points if point["part"] == "mean"})
-    if len(levels) <= TICKS_MAX and scales[0] == "linear":
+    domain, colour_title = chart.colours, chart.colour_title
+    y = number("y", y_title, chart.y_scale)
+    x = number("x", x_title, chart.x_scale)
+    levels = sorted({point["x"] for point in chart.points if point["part"] == "mean"})
+    if len(levels) <= TICKS_MAX and chart.x_scale == LINEAR:
         x["axis"] = {**x["axis"], "values": levels, "tickCount": len(levels)}
     legend = {} if len(domain) > 1 else {"legend": None}
     shared = {"x": x, "color": colour(colour_title, domain) | legend, "opacity": opacity}
     tooltip = [
-        hint("colour", colour_title or "response", None), hint("x", titles[0]),
-        hint("y", titles[1]), hint("low", "95 % from"), hint("high", "to"),
+        hint("colour", colour_title or "response", None), hint("x", x_title),
+        hint("y", y_title), hint("low", "95 % from"), hint("high", "to"),
         hint("runs", "runs", ",d"),
     ]  # fmt: skip
 
@@ -70,9 +62,9 @@ def line_chart(
         )
         | {"params": [selection]},
     ]  # fmt: skip
-    chart = {
+    panel = {
         "layer": layers,
-        "width": panel_width(len(panels), per_row),
-        "height": 260 if len(panels) < 2 else 190,
+        "width": panel_width(len(chart.panels), chart.per_row),
+        "height": 260 if len(chart.panels) < 2 else 190,
     }
-    return finish(in_panels(chart, panels, per_row), points)
+    return finish(in_panels(panel, chart.panels, chart.per_row), chart.points)

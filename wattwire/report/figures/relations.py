@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from wattwire.analysis.charts import Chart
 from wattwire.report.figures.style import (
     HEAT,
     INK,
     NAMES_PX,
-    Points,
     Spec,
     colour,
     finish,
@@ -26,15 +24,7 @@ from wattwire.report.figures.style import (
 CELLS_WITH_NUMBERS_MAX = 60
 
 
-def scatter_chart(
-    points: Points | None,
-    domain: Sequence[str],
-    colour_title: str,
-    panels: Sequence[str],
-    per_row: int,
-    titles: tuple[str, str],
-    scales: tuple[str, str] = ("log", "log"),
-) -> Spec:
+def scatter_chart(chart: Chart, x_title: str, y_title: str) -> Spec:
     """Return a scatter plot of runs with treatment medians.
 
     Fields of the points: x, y, colour, treatment, panel, run.
@@ -42,10 +32,10 @@ def scatter_chart(
     selection, opacity = highlight(0.45, 0.05)
     valid_only = {"filter": "isValid(datum.x) && isValid(datum.y)"}
     shared = {
-        "color": colour(colour_title, domain),
-        "shape": shape(colour_title, domain),
+        "color": colour(chart.colour_title, chart.colours),
+        "shape": shape(chart.colour_title, chart.colours),
     }
-    tooltip = [hint("treatment", None, None), hint("x", titles[0]), hint("y", titles[1])]
+    tooltip = [hint("treatment", None, None), hint("x", x_title), hint("y", y_title)]
     medians = {
         "aggregate": [
             {"op": "median", "field": "x", "as": "x_median"},
@@ -54,15 +44,15 @@ def scatter_chart(
         ],
         "groupby": ["treatment", "colour", "panel"],
     }
-    chart = {
+    panel = {
         "transform": [valid_only],
         "layer": [
             {
                 "params": [selection],
                 "mark": {"type": "point", "filled": True, "size": 22, "crowded": 10, "opacity": 1},
                 "encoding": {
-                    "x": number("x", titles[0], scales[0]),
-                    "y": number("y", titles[1], scales[1]),
+                    "x": number("x", x_title, chart.x_scale),
+                    "y": number("y", y_title, chart.y_scale),
                     **shared,
                     "fillOpacity": opacity,
                     "tooltip": [hint("run", None, None), *tooltip],
@@ -80,49 +70,40 @@ def scatter_chart(
                     **shared,
                     "tooltip": [
                         hint("treatment", None, None), hint("runs", "runs", ",d"),
-                        hint("x_median", f"median {titles[0]}"),
-                        hint("y_median", f"median {titles[1]}"),
+                        hint("x_median", f"median {x_title}"),
+                        hint("y_median", f"median {y_title}"),
                     ],
                 },
             },
         ],
-        "width": panel_width(len(panels), per_row),
-        "height": 300 if len(panels) < 2 else 200,
+        "width": panel_width(len(chart.panels), chart.per_row),
+        "height": 300 if len(chart.panels) < 2 else 200,
     }  # fmt: skip
-    return finish(in_panels(chart, panels, per_row), points)
+    return finish(in_panels(panel, chart.panels, chart.per_row), chart.points)
 
 
-def heat_chart(
-    points: Points | None,
-    across: tuple[str, Sequence[str]],
-    down: tuple[str, Sequence[str]],
-    panels: Sequence[str],
-    per_row: int,
-    value_title: str,
-    scale: str = "log",
-) -> Spec:
-    """Return a heat map of a response over two factors.
+def heat_chart(chart: Chart, x_title: str, y_title: str) -> Spec:
+    """Return a heat map of a response over two factors, those across and on colour.
 
-    Fields of the points: value, across, down, panel. `across` and `down` are the title and the
-    levels of a factor. A cell shows the mean of its runs, which is geometric on a log scale. The
-    number is printed if it fits.
+    Fields of the points: value, across, down, panel. A cell shows the mean of its runs, which is
+    geometric on a log scale. The number is printed if it fits.
     """
-    x = nominal("across", *across) | {"axis": {"labelAngle": 0, "labelOverlap": True}}
-    y = nominal("down", *down) | {"axis": {"labelLimit": NAMES_PX}}
+    x = nominal("across", x_title, chart.across) | {"axis": {"labelAngle": 0, "labelOverlap": True}}
+    y = nominal("down", chart.colour_title, chart.colours) | {"axis": {"labelLimit": NAMES_PX}}
     shade = {
         "field": "mean",
         "type": "quantitative",
-        "title": value_title,
-        "scale": {"type": scale, "scheme": HEAT, "zero": False, "nice": False},
+        "title": y_title,
+        "scale": {"type": chart.y_scale, "scheme": HEAT, "zero": False, "nice": False},
         "legend": {
             "gradientLength": 220, "tickCount": 4, "labelExpr": plain_number("datum.value"),
             "titleLimit": 400,
         },
     }  # fmt: skip
     tooltip = [
-        hint("across", across[0], None),
-        hint("down", down[0], None),
-        hint("mean", value_title),
+        hint("across", x_title, None),
+        hint("down", chart.colour_title, None),
+        hint("mean", y_title),
         hint("runs", "runs", ",d"),
     ]
     layers: list[Spec] = [
@@ -131,18 +112,18 @@ def heat_chart(
             "encoding": {"color": shade, "tooltip": tooltip},
         }
     ]
-    cells = len(across[1]) * len(down[1]) * max(1, len(panels))
+    cells = len(chart.across) * len(chart.colours) * max(1, len(chart.panels))
     if cells <= CELLS_WITH_NUMBERS_MAX:
         layers.append(_number_layer())
-    width = panel_width(len(panels), per_row, NAMES_PX)
-    chart = {
-        "transform": _cell_means(scale),
+    width = panel_width(len(chart.panels), chart.per_row, NAMES_PX)
+    panel = {
+        "transform": _cell_means(chart.y_scale),
         "layer": layers,
         "encoding": {"x": x, "y": y},
-        "width": min(width, 90 * max(1, len(across[1]))),
+        "width": min(width, 90 * max(1, len(chart.across))),
         "height": {"step": 30},
     }
-    return finish(in_panels(chart, panels, per_row), points)
+    return finish(in_panels(panel, chart.panels, chart.per_row), chart.points)
 
 
 def _cell_means(scale: str) -> list[Spec]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wattwire.analysis.charts import BOX_RUNS_MIN, VIOLIN_RUNS_MIN
+from wattwire.analysis.charts import BOX_RUNS_MIN, VIOLIN_RUNS_MIN, Chart
 from wattwire.report.figures.fitting import LETTER_PX
 from wattwire.report.figures.style import (
     GAP_PX,
@@ -14,7 +14,6 @@ from wattwire.report.figures.style import (
     NAMES_PX,
     POINTS,
     WIDTH_PX,
-    Points,
     Spec,
     colour,
     dash,
@@ -47,10 +46,12 @@ class Rows:
     names_px: int | str = NAMES_PX
 
     @classmethod
-    def of_treatments(cls, titles: Sequence[str]) -> Rows:
-        """Return one row per treatment, with space for its name."""
-        longest_px = LETTER_PX * max(map(len, titles), default=0) + GAP_PX
-        return cls(titles, "row", int(min(NAMES_PX_MAX, max(NAMES_PX, longest_px))))
+    def of_chart(cls, chart: Chart) -> Rows:
+        """Return the rows of a chart with space for their names, or a row per colour."""
+        if not chart.rows:
+            return cls(chart.colours, "colour")
+        longest_px = LETTER_PX * max(map(len, chart.rows)) + GAP_PX
+        return cls(chart.rows, "row", int(min(NAMES_PX_MAX, max(NAMES_PX, longest_px))))
 
     @property
     def channel(self) -> Spec:
@@ -65,49 +66,34 @@ TREATMENT_ROWS = Rows(["@rows"], "row", "@room")
 """Placeholder rows of a template, which explore.js replaces."""
 
 
-def runs_chart(
-    points: Points | None,
-    domain: Sequence[str],
-    colour_title: str,
-    panels: Sequence[str],
-    per_row: int,
-    value_title: str,
-) -> Spec:
+def runs_chart(chart: Chart, x_title: str, *_: str) -> Spec:
     """Return a chart that shows runs as dots and the geometric mean of each group as a bar.
 
     Fields of the points: value, colour, panel, centre, treatment, run.
     """
-    rows = Rows(domain, "colour")
+    rows = Rows(chart.colours, "colour")
     centre = {
         "transform": [{"aggregate": [_group_value("centre")], **rows.group}],
         "mark": {"type": "tick", "thickness": 2.5, "color": INK, "size": 24},
         "encoding": {
-            "x": {"field": "centre", "type": "quantitative", "title": value_title},
+            "x": {"field": "centre", "type": "quantitative", "title": x_title},
             "y": rows.channel,
             "tooltip": [hint("centre", "geometric mean")],
         },
     }
-    layers = [_dots(domain, colour_title, rows, value_title, "log"), centre]
-    return finish(_rows_in_panels(layers, rows, panels, per_row), points)
+    layers = [_dots(chart, rows, x_title), centre]
+    return finish(_rows_in_panels(layers, rows, chart), chart.points)
 
 
-def box_chart(
-    points: Points | None,
-    domain: Sequence[str],
-    colour_title: str,
-    panels: Sequence[str],
-    per_row: int,
-    value_title: str,
-    scale: str = "log",
-    rows: Rows | None = None,
-) -> Spec:
+def box_chart(chart: Chart, x_title: str, _: str = "", rows: Rows | None = None) -> Spec:
     """Return a chart of box plots with every run as a dot.
 
-    Fields of the points: value, colour, panel, row, treatment, run. There is a box per row, or per
-    colour without `rows`. Boxes show quartiles. Whiskers extend to the lowest and the highest run,
-    so no run is marked as an outlier. A row with fewer than BOX_RUNS_MIN runs shows only dots.
+    Fields of the points: value, colour, panel, row, treatment, run. There is a box per row of the
+    chart, or per colour without rows. `rows` replaces these in a template. Boxes show
+    quartiles. Whiskers extend to the lowest and the highest run, so no run is marked as an outlier.
+    A row with fewer than BOX_RUNS_MIN runs shows only dots.
     """
-    rows = rows or Rows(domain, "colour")
+    rows = rows or Rows.of_chart(chart)
     quartiles = [
         {
             "aggregate": [
@@ -120,7 +106,7 @@ def box_chart(
         {"filter": f"datum.runs >= {BOX_RUNS_MIN}"},
     ]
     y = rows.channel
-    tint = colour(colour_title, domain) | {"legend": None}
+    tint = colour(chart.colour_title, chart.colours) | {"legend": None}
 
     def span(mark: Spec, low: str, high: str, **more: Spec) -> Spec:
         ends = {"x": {"field": low, "type": "quantitative"}, "x2": {"field": high}}
@@ -129,7 +115,7 @@ def box_chart(
     tooltip = [hint("runs", "runs", ",d"), hint("median"), hint("q1", "quartile"), hint("q3", "to")]
     box = {"type": "bar", "size": 24, "fillOpacity": 0.2, "stroke": INK, "strokeWidth": 1.1}
     layers = [
-        _dots(domain, colour_title, rows, value_title, scale, size=26),
+        _dots(chart, rows, x_title, size=26),
         span({"type": "rule", "color": INK, "strokeWidth": 1.1}, "min", "max"),
         span(box, "q1", "q3", color=tint),
         {
@@ -142,28 +128,19 @@ def box_chart(
             },
         },
     ]
-    return finish(_rows_in_panels(layers, rows, panels, per_row), points)
+    return finish(_rows_in_panels(layers, rows, chart), chart.points)
 
 
-def violin_chart(
-    points: Points | None,
-    domain: Sequence[str],
-    colour_title: str,
-    panels: Sequence[str],
-    per_row: int,
-    value_title: str,
-    scale: str = "log",
-    rows: Rows | None = None,
-) -> Spec:
+def violin_chart(chart: Chart, x_title: str, _: str = "", rows: Rows | None = None) -> Spec:
     """Return a chart of violin plots with every run as a dot.
 
-    Fields of the points: value, colour, panel, row, treatment, run. There is a violin per row, or
-    per colour without `rows`. The density is a Gaussian kernel estimate with Scott's bandwidth on
-    the displayed scale, cut at the lowest and the highest run. All violins have the same width. A
-    row with fewer than VIOLIN_RUNS_MIN runs shows only dots.
+    Points and `rows` are as in `box_chart`, with a violin for each box. The density is a Gaussian
+    kernel estimate with Scott's bandwidth on the displayed scale, cut at the lowest and the highest
+    run. All violins have the same width. A row with fewer than VIOLIN_RUNS_MIN runs shows only
+    dots.
     """
-    rows = rows or Rows(domain, "colour")
-    log = f"('{scale}' === 'log')"
+    rows = rows or Rows.of_chart(chart)
+    log = f"('{chart.x_scale}' === 'log')"
     density_steps = [
         {"calculate": f"{log} ? log(datum.value) : datum.value", "as": "term"},
         {
@@ -200,27 +177,19 @@ def violin_chart(
                 "legend": None,
                 "scale": {"domain": [0, 1], "range": [0, ROW_PX - 4]},
             },
-            "color": colour(colour_title, domain) | {"legend": None},
+            "color": colour(chart.colour_title, chart.colours) | {"legend": None},
         },
     }
-    layers = [violin, _dots(domain, colour_title, rows, value_title, scale, size=12)]
-    return finish(_rows_in_panels(layers, rows, panels, per_row), points)
+    layers = [violin, _dots(chart, rows, x_title, size=12)]
+    return finish(_rows_in_panels(layers, rows, chart), chart.points)
 
 
-def runs_ecdf_chart(
-    points: Points | None,
-    domain: Sequence[str],
-    colour_title: str,
-    panels: Sequence[str],
-    per_row: int,
-    value_title: str,
-    scale: str = "log",
-) -> Spec:
+def runs_ecdf_chart(chart: Chart, x_title: str, *_: str) -> Spec:
     """Return a chart of the runs' ECDFs. Fields of the points: value, colour, panel."""
     selection, opacity = highlight()
     share = {"field": "share", "type": "quantitative", "title": "share of runs"}
     percent = {"tickCount": 4, "labelExpr": "format(100 * datum.value, '~g') + ' %'"}
-    chart = {
+    panel = {
         "transform": [
             {
                 "window": [{"op": "cume_dist", "as": "share"}],
@@ -231,25 +200,19 @@ def runs_ecdf_chart(
         "params": [selection],
         "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.9},
         "encoding": {
-            "x": number("value", value_title, scale),
+            "x": number("value", x_title, chart.x_scale),
             "y": share | {"scale": {"domain": [0, 1]}, "axis": percent},
-            "color": colour(colour_title, domain),
-            "strokeDash": dash(colour_title, domain),
+            "color": colour(chart.colour_title, chart.colours),
+            "strokeDash": dash(chart.colour_title, chart.colours),
             "opacity": opacity,
         },
-        "width": panel_width(len(panels), per_row),
-        "height": 190 if len(panels) <= per_row else 130,
+        "width": panel_width(len(chart.panels), chart.per_row),
+        "height": 190 if len(chart.panels) <= chart.per_row else 130,
     }
-    return finish(in_panels(chart, panels, per_row), points)
+    return finish(in_panels(panel, chart.panels, chart.per_row), chart.points)
 
 
-def order_chart(
-    points: Points | None,
-    domain: Sequence[str],
-    colour_title: str,
-    value_title: str,
-    scale: str = "log",
-) -> Spec:
+def order_chart(chart: Chart, _: str, y_title: str) -> Spec:
     """Return a chart of values in run order.
 
     Fields of the points: order, value, colour, used, run, treatment, edge.
@@ -276,9 +239,9 @@ def order_chart(
         "mark": {"type": "point", "size": 42, "crowded": 14, "strokeWidth": 1, "opacity": 1},
         "encoding": {
             "x": position,
-            "y": number("value", value_title, scale),
-            "color": colour(colour_title, domain),
-            "shape": shape(colour_title, domain),
+            "y": number("value", y_title, chart.y_scale),
+            "color": colour(chart.colour_title, chart.colours),
+            "shape": shape(chart.colour_title, chart.colours),
             # Valid runs are filled and excluded runs are hollow, which is also visible in
             # greyscale.
             "fillOpacity": {
@@ -288,29 +251,26 @@ def order_chart(
                 "scale": verdict,
                 "legend": None,
             },
-            "fill": colour(colour_title, domain),
+            "fill": colour(chart.colour_title, chart.colours),
             "strokeOpacity": opacity,
             "tooltip": [
                 hint("run", None, None),
                 hint("treatment", None, None),
                 hint("used", "verdict", None),
-                hint("value", value_title),
+                hint("value", y_title),
             ],
         },
     }
-    chart = {
+    layers = {
         "data": {"name": POINTS},
         "layer": [edges, dots],
         "width": WIDTH_PX - 76,
         "height": 240,
     }
-    return finish(chart, points)
+    return finish(layers, chart.points)
 
 
-def _dots(
-    domain: Sequence[str], colour_title: str, rows: Rows, value_title: str, scale: str,
-    size: int = 38,
-) -> Spec:  # fmt: skip
+def _dots(chart: Chart, rows: Rows, x_title: str, size: int = 38) -> Spec:
     """Return the layer that draws runs as dots, with an offset in the row to avoid overlap."""
     spread = [
         {"window": [{"op": "row_number", "as": "place"}], **rows.group},
@@ -326,18 +286,18 @@ def _dots(
             "fillOpacity": 0.5,
         },
         "encoding": {
-            "x": number("value", value_title, scale, padding=12),
+            "x": number("value", x_title, chart.x_scale, padding=12),
             "y": rows.channel | {"axis": {"labelLimit": rows.names_px}},
             "yOffset": {
                 "field": "spread",
                 "type": "quantitative",
                 "scale": {"domain": [-8, 8]},
             },
-            "color": colour(colour_title, domain) | {"legend": None},
+            "color": colour(chart.colour_title, chart.colours) | {"legend": None},
             "tooltip": [
                 hint("run", None, None),
                 hint("treatment", None, None),
-                hint("value", value_title),
+                hint("value", x_title),
             ],
         },
     }
@@ -347,12 +307,12 @@ def _group_value(field: str) -> Spec:
     return {"op": "min", "field": field, "as": field}
 
 
-def _rows_in_panels(layers: list[Spec], rows: Rows, panels: Sequence[str], per_row: int) -> Spec:
+def _rows_in_panels(layers: list[Spec], rows: Rows, chart: Chart) -> Spec:
     """Return a chart with a row per level or treatment, divided into panels."""
     names_px = rows.names_px if isinstance(rows.names_px, int) else NAMES_PX
-    chart = {
+    panel = {
         "layer": layers,
-        "width": panel_width(len(panels), per_row, names_px - GAP_PX),
+        "width": panel_width(len(chart.panels), chart.per_row, names_px - GAP_PX),
         "height": {"step": ROW_PX},
     }
-    return in_panels(chart, panels, per_row)
+    return in_panels(panel, chart.panels, chart.per_row)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
+from wattwire.analysis.charts import Chart
 from wattwire.report.figures.fitting import LETTER_PX
 from wattwire.report.figures.style import (
     GAP_PX,
@@ -12,7 +12,6 @@ from wattwire.report.figures.style import (
     NAMES_PX,
     PALETTE,
     WIDTH_PX,
-    Points,
     Spec,
     colour,
     finish,
@@ -32,19 +31,12 @@ SYMBOL_PX = 40 + COLUMN_GAP_PX
 """Width of a legend's symbol with its margins and the gap to the next column, in px."""
 
 
-def stacked_chart(
-    points: Points,
-    rows: tuple[str, Sequence[str]],
-    domain: Sequence[str],
-    panels: Sequence[str],
-    per_row: int,
-    value_title: str,
-) -> Spec:
+def stacked_chart(chart: Chart, x_title: str, y_title: str) -> Spec:
     """Return a chart of stacked bars with a row per level and a segment per response.
 
     Fields of the points: level, colour (the response), value, place (in the stack), panel, runs.
-    `rows` is the title and the levels of the factor.
     """
+    domain = chart.colours
     longest_px = LETTER_PX * max(map(len, domain), default=0) + SYMBOL_PX
     tint = colour(RESPONSE, domain)
     tint["legend"] = {
@@ -55,22 +47,22 @@ def stacked_chart(
     if len(domain) > len(PALETTE):
         # Repeated colours would confuse segments; an ordered scheme shows their order.
         tint["scale"] = {"domain": list(domain), "scheme": HEAT}
-    chart: dict[str, Any] = {
+    panel: dict[str, Any] = {
         "mark": {"type": "bar", "stroke": "white", "strokeWidth": 0.5},
         "encoding": {
-            "y": nominal("level", *rows) | {"axis": {"labelLimit": NAMES_PX}},
+            "y": nominal("level", y_title, chart.rows) | {"axis": {"labelLimit": NAMES_PX}},
             "x": {
-                "field": "value", "type": "quantitative", "title": value_title, "stack": "zero",
+                "field": "value", "type": "quantitative", "title": x_title, "stack": "zero",
                 "axis": {"tickCount": 5, "labelExpr": plain_number("datum.value")},
             },
             "color": tint,
             "order": {"field": "place", "type": "quantitative"},
             "tooltip": [
-                hint("level", rows[0], None), hint("colour", RESPONSE, None),
-                hint("value", value_title), hint("runs", "runs", ",d"),
+                hint("level", y_title, None), hint("colour", RESPONSE, None),
+                hint("value", x_title), hint("runs", "runs", ",d"),
             ],
         },
-        "width": panel_width(len(panels), per_row, NAMES_PX - GAP_PX),
+        "width": panel_width(len(chart.panels), chart.per_row, NAMES_PX - GAP_PX),
         "height": {"step": ROW_PX},
     }  # fmt: skip
-    return finish(in_panels(chart, panels, per_row), points)
+    return finish(in_panels(panel, chart.panels, chart.per_row), chart.points)

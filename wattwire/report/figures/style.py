@@ -108,22 +108,22 @@ def nominal(field: str, title: str | None, domain: Sequence[str]) -> Spec:
     return {"field": field, "type": "nominal", "title": title, "sort": list(domain)}
 
 
-def colour(title: str, domain: Sequence[str], field: str = "colour") -> Spec:
+def colour(title: str, domain: Sequence[str]) -> Spec:
     """Return an encoding channel with a fixed colour for each level of `domain`."""
     scale = {"domain": list(domain), "range": list(PALETTE)}
-    return nominal(field, title, domain) | {"scale": scale}
+    return nominal("colour", title, domain) | {"scale": scale}
 
 
-def shape(title: str, domain: Sequence[str], field: str = "colour") -> Spec:
+def shape(title: str, domain: Sequence[str]) -> Spec:
     """Return an encoding channel with a shape per level, which also works in greyscale."""
     scale = {"domain": list(domain), "range": list(SHAPES)}
-    return nominal(field, title, domain) | {"scale": scale}
+    return nominal("colour", title, domain) | {"scale": scale}
 
 
-def dash(title: str, domain: Sequence[str], field: str = "colour") -> Spec:
+def dash(title: str, domain: Sequence[str]) -> Spec:
     """Return an encoding channel with a dash pattern per level, which also works in greyscale."""
     scale = {"domain": list(domain), "range": [list(pattern) for pattern in DASHES]}
-    return nominal(field, title, domain) | {"scale": scale}
+    return nominal("colour", title, domain) | {"scale": scale}
 
 
 def number(field: str, title: str, scale: str = "log", padding: int = 8, ticks: int = 5) -> Spec:

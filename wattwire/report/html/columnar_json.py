@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wattwire.report.figures import POINTS
+from wattwire.report.figures.style import POINTS
 
 WORDS_MIN = 4
 

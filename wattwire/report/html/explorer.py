@@ -7,20 +7,32 @@ scales, which explore.js replaces. Interactive and printed charts therefore look
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from wattwire.analysis.charts import Chart
 from wattwire.analysis.responses import Response
 from wattwire.analysis.run_table import RunTable, TableLevel
-from wattwire.report import figures
-from wattwire.report.figures.relations import CELLS_WITH_NUMBERS_MAX
+from wattwire.report.figures.effects import interaction_chart
+from wattwire.report.figures.letters import drawable
+from wattwire.report.figures.relations import CELLS_WITH_NUMBERS_MAX, heat_chart, scatter_chart
+from wattwire.report.figures.runs import (
+    TREATMENT_ROWS,
+    box_chart,
+    order_chart,
+    runs_ecdf_chart,
+    violin_chart,
+)
 from wattwire.report.figures.style import AXIS_PX, CONFIG, GAP_PX, NAMES_PX, Spec, panel_width
 from wattwire.report.html.columnar_json import packed_columns, script_json
 
-LEVELS, TONE, VALUE, SCALE = ["@levels"], "@tone", "@value", "@scale"
-ACROSS = ("@across", ["@acrosses"])
-PANELS = ["@panels", ""]
-GROUPS = (None, LEVELS, TONE, PANELS, 1)
+ACROSS, VALUE, SCALE = "@across", "@value", "@scale"
+NO_POINTS: Any = None
+"""A chart without points is a template (`figures/style.py`)."""
+TEMPLATE = Chart(
+    NO_POINTS, ["@levels"], "@tone", panels=["@panels", ""], across=["@acrosses"],
+    x_scale=SCALE, y_scale=SCALE,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -35,33 +47,29 @@ class Pattern:
 PATTERNS: Mapping[str, Pattern] = {
     "box": Pattern(
         ("value", "tone", "panel"),
-        lambda: figures.box_chart(*GROUPS, VALUE, SCALE, figures.TREATMENT_ROWS),
+        lambda: box_chart(TEMPLATE, VALUE, rows=TREATMENT_ROWS),
         NAMES_PX,
     ),
     "violin": Pattern(
         ("value", "tone", "panel"),
-        lambda: figures.violin_chart(*GROUPS, VALUE, SCALE, figures.TREATMENT_ROWS),
+        lambda: violin_chart(TEMPLATE, VALUE, rows=TREATMENT_ROWS),
         NAMES_PX,
     ),
-    "ecdf": Pattern(
-        ("value", "tone", "panel"), lambda: figures.runs_ecdf_chart(*GROUPS, VALUE, SCALE)
-    ),
+    "ecdf": Pattern(("value", "tone", "panel"), lambda: runs_ecdf_chart(TEMPLATE, VALUE)),
     "interaction": Pattern(
         ("value", "across", "tone", "panel"),
-        lambda: figures.interaction_chart(None, LEVELS, TONE, ACROSS, PANELS, 1, VALUE, SCALE),
+        lambda: interaction_chart(TEMPLATE, ACROSS, VALUE),
     ),
     "scatter": Pattern(
         ("value", "other", "tone", "panel"),
-        lambda: figures.scatter_chart(*GROUPS, ("@other", VALUE), ("@otherscale", SCALE)),
+        lambda: scatter_chart(replace(TEMPLATE, x_scale="@otherscale"), "@other", VALUE),
     ),
     "heat": Pattern(
         ("value", "across", "tone", "panel"),
-        lambda: figures.heat_chart(None, ACROSS, (TONE, LEVELS), PANELS, 1, VALUE, SCALE),
+        lambda: heat_chart(TEMPLATE, ACROSS, VALUE),
         NAMES_PX,
     ),
-    "order": Pattern(
-        ("value", "tone"), lambda: figures.order_chart(None, LEVELS, TONE, VALUE, SCALE)
-    ),
+    "order": Pattern(("value", "tone"), lambda: order_chart(TEMPLATE, "", VALUE)),
 }
 
 
@@ -96,7 +104,7 @@ def explorer(table: RunTable, kinds: Sequence[Kind]) -> Explorer:
     factors = [
         {
             "name": factor.name,
-            "title": figures.drawable(factor.title),
+            "title": drawable(factor.title),
             "levels": [_level(level) for level in factor.levels],
         }
         for factor in table.factors
@@ -112,7 +120,7 @@ def explorer(table: RunTable, kinds: Sequence[Kind]) -> Explorer:
         },
         "responses": [
             {
-                "title": figures.drawable(
+                "title": drawable(
                     response.title + (f" ({response.unit})" if response.unit else "")
                 ),
                 "log": not response.share,
@@ -130,7 +138,7 @@ def explorer(table: RunTable, kinds: Sequence[Kind]) -> Explorer:
 
 def _level(level: TableLevel) -> dict[str, str]:
     """Return a level as in the data, its title, and its text in charts if the text differs."""
-    drawn = figures.drawable(level.title)
+    drawn = drawable(level.title)
     entry = {"level": level.level, "title": level.title}
     return entry if drawn == level.title else {**entry, "drawn": drawn}
 
@@ -153,7 +161,7 @@ def _columns(table: RunTable) -> dict[str, Sequence[Any]]:
         "block": table.block,
         "order": table.order,
         "used": table.used,
-        "treatment": [figures.drawable(title) for title in table.treatment],
+        "treatment": [drawable(title) for title in table.treatment],
         **{f"f{n}": levels for n, levels in enumerate(table.levels)},
         **{f"r{n}": values for n, values in enumerate(table.values)},
     }

@@ -17,9 +17,19 @@ import vl_convert
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wattwire.analysis.charts import Chart
 from wattwire.model.errors import WattwireError
-from wattwire.report import figures
 from wattwire.report.figures import fitting
+from wattwire.report.figures.curves import ecdf_chart, sizes_chart
+from wattwire.report.figures.effects import interaction_chart, ratios_chart
+from wattwire.report.figures.relations import heat_chart, scatter_chart
+from wattwire.report.figures.runs import (
+    box_chart,
+    order_chart,
+    runs_chart,
+    runs_ecdf_chart,
+    violin_chart,
+)
 from wattwire.report.html import vega_bundle
 from wattwire.report.parts import Figure
 from wattwire.report.print import render, render_worker
@@ -64,22 +74,19 @@ def ratios(count: int) -> list[dict[str, Any]]:
 
 def charts(runs: int = 24) -> dict[str, Any]:
     made = points(runs)
-    groups = (made, LEVELS, "language", PANELS, 3)
-    across = ("interval", INTERVALS)
+    chart = Chart(made, LEVELS, "language", panels=PANELS, per_row=3, across=INTERVALS)
     return {
-        "ecdf": figures.ecdf_chart(*groups),
-        "sizes": figures.sizes_chart(*groups[:4]),
-        "runs": figures.runs_chart(*groups, TITLE),
-        "box": figures.box_chart(*groups, TITLE),
-        "violin": figures.violin_chart(*groups, TITLE),
-        "runs-ecdf": figures.runs_ecdf_chart(*groups, TITLE),
-        "order": figures.order_chart(made, LEVELS, "language", TITLE),
-        "ratios": figures.ratios_chart(ratios(4), 0.05),
-        "interaction": figures.interaction_chart(
-            made, LEVELS, "language", across, PANELS, 3, TITLE
-        ),
-        "scatter": figures.scatter_chart(*groups, (TITLE, "memory (KiB, log scale)")),
-        "heat": figures.heat_chart(made, across, ("language", LEVELS), PANELS, 3, TITLE),
+        "ecdf": ecdf_chart(chart),
+        "sizes": sizes_chart(chart),
+        "runs": runs_chart(chart, TITLE),
+        "box": box_chart(chart, TITLE),
+        "violin": violin_chart(chart, TITLE),
+        "runs-ecdf": runs_ecdf_chart(chart, TITLE),
+        "order": order_chart(chart, "", TITLE),
+        "ratios": ratios_chart(Chart(ratios(4))),
+        "interaction": interaction_chart(chart, "interval", TITLE),
+        "scatter": scatter_chart(chart, TITLE, "memory (KiB, log scale)"),
+        "heat": heat_chart(chart, "interval", TITLE),
     }
 
 
@@ -126,7 +133,7 @@ def test_figures_are_drawn_anew_where_their_points_differ_and_only_there(tmp_pat
             drawer.begin([Figure(name, name, "", spec) for name, spec in specs.items()])
             return drawer.pictures()
 
-    one, other = figures.ratios_chart(ratios(2), None), figures.ratios_chart(ratios(3), None)
+    one, other = (ratios_chart(Chart(ratios(count))) for count in (2, 3))
     first = draw({"a": one, "b": one})
     (tmp_path / "a.pdf").write_bytes(b"kept")
     (tmp_path / "b.pdf").write_bytes(b"replaced")
@@ -210,19 +217,12 @@ def test_an_interaction_has_t_intervals_from_three_runs_on() -> None:
     assert marks(charts(2)["interaction"], "rule") == []
     logs = np.log([10.0, 11.0, 13.0])
     groups = {"x": np.exp(logs), "one": [1.0], "hundred": [100.0, 100.0]}
-    spec = figures.interaction_chart(
-        [
-            {"value": float(value), "colour": "a", "across": name, "panel": ""}
-            for name, values in groups.items()
-            for value in values
-        ],
-        ["a"],
-        "c",
-        ("f", list(groups)),
-        [""],
-        1,
-        TITLE,
-    )
+    made = [
+        {"value": float(value), "colour": "a", "across": name, "panel": ""}
+        for name, values in groups.items()
+        for value in values
+    ]
+    spec = interaction_chart(Chart(made, ["a"], "c", across=list(groups)), "f", TITLE)
     symbols, (rule,) = marks(spec, "symbol"), marks(spec, "rule")
     middle_px, one_px, hundred_px = (each["y"] for each in sorted(symbols, key=lambda m: m["x"]))
     per_px = np.log(100.0) / (one_px - hundred_px)
@@ -233,7 +233,7 @@ def test_an_interaction_has_t_intervals_from_three_runs_on() -> None:
 
 
 def test_many_levels_do_not_run_into_each_other() -> None:
-    svg = vl_convert.vegalite_to_svg(figures.ratios_chart(ratios(90), 0.05))
+    svg = vl_convert.vegalite_to_svg(ratios_chart(Chart(ratios(90))))
     rows = re.findall(r'text-anchor="end" transform="translate\(-7,([\d.]+)\)"', svg)
     assert len(rows) == 90
     assert min(np.diff(sorted(float(row) for row in rows))) >= 12

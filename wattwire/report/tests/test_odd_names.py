@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from wattwire.cli.main import main
-from wattwire.report import build_report, figures
+from wattwire.report.figures.letters import drawable
+from wattwire.report.page import build_report
 from wattwire.report.parts import Figure
 from wattwire.report.print import render, render_worker
 from wattwire.report.tests.browser import PROGRAM, Browser
@@ -98,6 +99,6 @@ def test_a_page_names_the_figure_that_could_not_be_drawn(page, monkeypatch) -> N
 
 
 def test_a_word_is_drawable_or_told_by_its_number() -> None:
-    assert figures.drawable("plain é 🤖 אב\n") == "plain é 🤖 אב\n"
-    assert figures.drawable("a\ud800") == "a[U+D800]"
-    assert figures.drawable("valueOf") == "valueOf\u00a0"
+    assert drawable("plain é 🤖 אב\n") == "plain é 🤖 אב\n"
+    assert drawable("a\ud800") == "a[U+D800]"
+    assert drawable("valueOf") == "valueOf\u00a0"

@@ -21,7 +21,7 @@ from wattwire.analysis.topics.syscalls.numbers import (
     syscalls,
 )
 from wattwire.report import build_report
-from wattwire.report.figures import PALETTE
+from wattwire.report.figures.style import PALETTE
 from wattwire.report.parts import Figure, Fold, Table, Text
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, add_attempt, write_campaign
 from wattwire.report.tests.test_page import Words, table
