@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wattwire.report import build_report
+from wattwire.report.page import build_report
 from wattwire.report.tests.synthetic import (
     FAST,
     MEMORY_KIB,

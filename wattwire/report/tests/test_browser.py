@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from wattwire.report import build_report
+from wattwire.report.page import build_report
 from wattwire.report.tests.browser import PROGRAM, Browser
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, write_campaign
 from wattwire.store import Campaign

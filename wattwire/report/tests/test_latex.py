@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wattwire import stats
-from wattwire.report import build_report
+from wattwire.report.page import build_report
 from wattwire.report.parts import Column, Table
 from wattwire.report.print.latex import escaped, tex
 from wattwire.report.tests.synthetic import FAST, Shape, write_campaign

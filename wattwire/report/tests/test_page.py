@@ -13,7 +13,8 @@ import pytest
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.topics import topics
-from wattwire.report import build_report, page_parts
+from wattwire.report import page_parts
+from wattwire.report.page import build_report
 from wattwire.report.parts import tables_of
 from wattwire.report.tests.answered import answered_study, section
 from wattwire.report.tests.synthetic import (

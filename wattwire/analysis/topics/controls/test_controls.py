@@ -25,7 +25,7 @@ from wattwire.analysis.topics.controls.numbers import (
     pairs,
     stored,
 )
-from wattwire.report import build_report
+from wattwire.report.page import build_report
 from wattwire.report.tests.synthetic import CPU_RATIO, Shape, put_row, row_of, write_campaign
 from wattwire.report.tests.test_page import built, table
 from wattwire.report.topic_page import topic_page

@@ -20,8 +20,8 @@ from wattwire.analysis.topics.syscalls.numbers import (
     Tree,
     syscalls,
 )
-from wattwire.report import build_report
 from wattwire.report.figures.style import PALETTE
+from wattwire.report.page import build_report
 from wattwire.report.parts import Figure, Fold, Table, Text
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, add_attempt, write_campaign
 from wattwire.report.tests.test_page import Words, table
