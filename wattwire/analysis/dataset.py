@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from wattwire.analysis.offloading.emulated import is_emulated, without_times
+from wattwire.analysis.emulated import is_emulated, without_times
 from wattwire.model import words
 from wattwire.model.derived import (
     FloatArray,

@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wattwire.analysis.dataset import Evidence, unanswered
-from wattwire.analysis.offloading.emulated import is_emulated
+from wattwire.analysis.emulated import is_emulated
 from wattwire.model.deployment import deployment_of_run
 from wattwire.model.derived import FloatArray, column
 from wattwire.model.hosts.clocks import ONE_CLOCK, clocks_of_run

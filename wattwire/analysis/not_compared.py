@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from wattwire import stats
 from wattwire.analysis import carried
 from wattwire.analysis.dataset import Evidence, by_treatment, levels_of, rows_at
-from wattwire.analysis.offloading.emulated import is_emulated
+from wattwire.analysis.emulated import is_emulated
 from wattwire.analysis.responses import Response
 from wattwire.model import words
 from wattwire.model.deployment import has_replies

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from wattwire.analysis.dataset import Evidence, by_treatment
-from wattwire.analysis.offloading.emulated import DEVICE, INSTRUCTIONS
+from wattwire.analysis.emulated import DEVICE, INSTRUCTIONS
 from wattwire.model.derived import FloatArray, column
 from wattwire.stats import Band
 

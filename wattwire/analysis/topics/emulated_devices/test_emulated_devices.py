@@ -13,8 +13,8 @@ import pytest
 from wattwire.analysis.answering.block_models import usable_fit
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather, levels_of
+from wattwire.analysis.emulated import is_emulated
 from wattwire.analysis.latency import all_series
-from wattwire.analysis.offloading.emulated import is_emulated
 from wattwire.analysis.topics.emulated_devices.numbers import (
     Device,
     EmulatedDevices,

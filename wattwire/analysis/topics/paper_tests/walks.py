@@ -11,7 +11,7 @@ import polars as pl
 from wattwire import papers
 from wattwire.analysis.carried import too_few, why_not
 from wattwire.analysis.dataset import Evidence, kept_by, levels_of, levels_run, rows_at
-from wattwire.analysis.offloading.emulated import is_emulated
+from wattwire.analysis.emulated import is_emulated
 from wattwire.analysis.responses import Response, measured, resolve
 from wattwire.model import words
 from wattwire.model.derived import column

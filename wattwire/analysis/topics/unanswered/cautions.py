@@ -10,7 +10,7 @@ import numpy as np
 
 from wattwire.analysis import carried, not_compared
 from wattwire.analysis.dataset import Evidence, all_levels, by_treatment
-from wattwire.analysis.offloading.emulated import DEVICE
+from wattwire.analysis.emulated import DEVICE
 from wattwire.analysis.responses import Response
 from wattwire.analysis.topics.unanswered.failed_runs import (
     Failed,

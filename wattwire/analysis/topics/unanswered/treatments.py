@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from wattwire.analysis.dataset import Evidence, all_levels, same_level
-from wattwire.analysis.offloading.emulated import is_emulated
+from wattwire.analysis.emulated import is_emulated
 from wattwire.analysis.responses import question_responses
 from wattwire.model import words
 from wattwire.model.derived import column

@@ -1,1 +1,0 @@
-"""Keep devices that an emulator executes out of comparisons."""
