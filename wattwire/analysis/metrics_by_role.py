@@ -68,8 +68,3 @@ def _nodes(evidence: Evidence, run: str, role: str) -> int:
 def of_role(response: Response, role: str) -> str:
     """Return the title of the response with its role, such as "CPU time per message, client"."""
     return response.title if role == BOTH else f"{response.title}, {role.replace('_', ' ')}"
-
-
-def capital(title: str) -> str:
-    """Return `title` with a capital first letter."""
-    return title[:1].upper() + title[1:]

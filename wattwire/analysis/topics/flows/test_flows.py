@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
+from wattwire.analysis.answering.disagreement import contrast_at
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.latency import all_series
@@ -25,7 +26,7 @@ from wattwire.analysis.topics.flows.best_by_condition import (
 from wattwire.analysis.topics.flows.growth import TOO_FEW, growths
 from wattwire.analysis.topics.flows.numbers import Flows, flows
 from wattwire.analysis.topics.flows.queues import ReliableLosses, reliable_losses
-from wattwire.analysis.topics.interactions.numbers import by_level, interactions
+from wattwire.analysis.topics.interactions.numbers import interactions
 from wattwire.analysis.topics.latency.numbers import latency
 from wattwire.analysis.topics.ranking.numbers import ranking
 from wattwire.analysis.topics.ranking.order import choices
@@ -337,5 +338,6 @@ def test_a_response_of_a_flow_that_one_level_does_not_send_names_that_level():
     found = replace(found, study=stored_study(document, "study.toml"))
     (answer,) = answer_all(found).items
     assert str(answer.result) == "command sends no image"
-    for row in by_level(found, answer_all(found), [answer]):
-        assert str(row.result) == "command sends no image"
+    for network in found.factors["network"]:
+        result = contrast_at(found, answer, "network", network)
+        assert str(result) == "command sends no image"

@@ -172,20 +172,17 @@ def _entry(change: Change) -> dict[str, Any]:
     }
 
 
-def by_level(
-    evidence: Evidence, answers: Answers, only: Sequence[Answer] | None = None
-) -> list[AtLevel]:
+def by_level(evidence: Evidence, answers: Answers) -> list[AtLevel]:
     """Return the contrasts at each level of every other varied factor.
 
-    The other factors of the question come first. `only` restricts the result to these answers.
+    The other factors of the question come first.
     """
     factors_of = {question.id: question.factors for question in evidence.study.questions}
-    all_answers = [
+    items = [
         *answers.computed(),
         *answers.differences(),
         *partly_answered(evidence, answers),
     ]
-    items = all_answers if only is None else only
     return [
         AtLevel(
             item,

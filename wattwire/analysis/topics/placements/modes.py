@@ -11,6 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from wattwire.analysis.dataset import Evidence, by_treatment
+from wattwire.analysis.responses import LATENCY_P50
 from wattwire.analysis.topics.placements.apart import CONFIDENCE, SHARE_MIN, Treatment, shares_of
 from wattwire.model.derived import FloatArray, column
 
@@ -36,27 +37,27 @@ class Modes:
     """
 
 
-def modes(evidence: Evidence, response: str = "latency_p50_us") -> list[Modes]:
-    """Return the treatments whose runs have two modes of a response, each with its cause.
+def modes(evidence: Evidence) -> list[Modes]:
+    """Return the treatments whose runs have two modes of the median latency, each with its cause.
 
     The runs are divided where the sum of squares of the logarithm within both parts is smallest.
     They are modes if the gap between the parts is at least MODE_RATIO_MIN and MODE_GAP_SDS standard
     deviations within them. A cause by time needs fewer changes between the modes, in the order of
     the runs, than chance gives with 5 % (Wald and Wolfowitz 1940, doi:10.1214/aoms/1177731909).
-    There are none without the response or the order of the runs.
+    There are none without the latency or the order of the runs.
     """
-    if not {response, "position"} <= set(evidence.usable.columns):
+    if not {LATENCY_P50.column, "position"} <= set(evidence.usable.columns):
         return []
     return [
         found
         for treatment, frame in by_treatment(evidence, evidence.usable).items()
-        for found in _modes_of(treatment, frame, response)
+        for found in _modes_of(treatment, frame)
     ]
 
 
-def _modes_of(treatment: Treatment, frame: pl.DataFrame, response: str) -> Iterator[Modes]:
+def _modes_of(treatment: Treatment, frame: pl.DataFrame) -> Iterator[Modes]:
     in_order = frame.sort("block", "position")
-    values = column(in_order, response)
+    values = column(in_order, LATENCY_P50.column)
     usable = np.isfinite(values) & (values > 0)
     logs, shares = np.log(values[usable]), shares_of(in_order)[usable]
     if len(logs) < MODES_RUNS_MIN:
