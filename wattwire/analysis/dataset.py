@@ -159,6 +159,11 @@ class Evidence:
         return [entry for entry in self.planned if not entry.get("control")]
 
     @property
+    def run_positions(self) -> dict[str, int]:
+        """The position of each planned run in the order of execution, from 1 on."""
+        return {entry["run"]: position for position, entry in enumerate(self.planned, start=1)}
+
+    @property
     def controls_planned(self) -> list[dict[str, Any]]:
         """Entries of the plan to execute that are control runs."""
         return [entry for entry in self.planned if entry.get("control")]
@@ -233,6 +238,10 @@ class Evidence:
         """Return the names of the treatment's varied levels, in the study's order of factors."""
         kept = [name for name in self.varied if name not in without and name in treatment]
         return ", ".join([self.title_of_word(name, treatment[name]) for name in kept])
+
+    def title_of_key(self, key: Sequence[str]) -> str:
+        """Return the name of a treatment from its key in `by_treatment`."""
+        return self.treatment_title(dict(zip(self.varied, key, strict=True)))
 
     def title_of_word(self, factor: str, level: Any) -> str:
         """Return the display name of a level or of its word: "2 clients", not "2"."""
@@ -374,6 +383,11 @@ def levels_of(frame: pl.DataFrame, factor: str) -> list[Any]:
     """Return the level of `factor` in each row; None if it is unknown."""
     name = f"factor.{factor}"
     return frame[name].to_list() if name in frame.columns else [None] * frame.height
+
+
+def levels_in(frame: pl.DataFrame, factors: Iterable[str]) -> list[tuple[Any, ...]]:
+    """Return the levels of these factors in each row, as tuples."""
+    return list(zip(*(levels_of(frame, name) for name in factors), strict=True))
 
 
 def numbered(

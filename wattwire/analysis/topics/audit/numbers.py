@@ -145,7 +145,7 @@ def _order(evidence: Evidence) -> RunOrder | None:
 
 def _points(evidence: Evidence, response: Response) -> Iterator[Point]:
     """Yield a point per attempt of a planned run whose value is positive and finite."""
-    positions = {entry["run"]: position for position, entry in enumerate(evidence.planned, start=1)}
+    positions = evidence.run_positions
     block_of = {entry["run"]: entry.get("block") for entry in evidence.planned}
     treatments = {entry["run"]: all_levels(entry) for entry in evidence.planned}
     block_starts: dict[Any, int] = {}

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from wattwire.analysis.dataset import column, levels_of, with_derived
+from wattwire.analysis.dataset import column, levels_in, levels_of, with_derived
 from wattwire.analysis.topics.correlations.numbers import (
     NONE_DETECTED,
     POSITIVE,
@@ -48,7 +48,7 @@ def planted(tmp_path_factory):
         tmp_path_factory.mktemp("beside"), intervals_s=(0.05, 0.2, 0.4), clients=(1, 2), blocks=2
     )
     named = ("language", "interval_s", "clients")
-    keys = list(zip(*(levels_of(evidence.usable, name) for name in named), strict=True))
+    keys = levels_in(evidence.usable, named)
     order = sorted(set(keys))
     time_us = np.array([10.0 * 1.5 ** order.index(key) for key in keys])
     faults = np.array([(7 * order.index(key)) % 12 + 5.0 for key in keys])

@@ -14,7 +14,14 @@ import polars as pl
 
 from wattwire import stats
 from wattwire.analysis.charts import Chart, Point, panels_per_row, points_of, titles_of
-from wattwire.analysis.dataset import Evidence, by_treatment, levels_of, levels_run, same_level
+from wattwire.analysis.dataset import (
+    Evidence,
+    by_treatment,
+    levels_in,
+    levels_of,
+    levels_run,
+    same_level,
+)
 from wattwire.analysis.responses import resolve
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, column
@@ -314,8 +321,7 @@ def _within_treatments(
     joules, quantity = column(frame, name_of_energy), column(frame, name)
     with np.errstate(invalid="ignore"):
         kept = np.isfinite(joules) & np.isfinite(quantity) & (joules > 0) & (quantity > 0)
-    levels = [levels_of(frame, factor) for factor in evidence.varied]
-    treatments = list(zip(*levels, strict=True))
+    treatments = levels_in(frame, evidence.varied)
     return Coefficient(
         association.within_groups(
             np.log(quantity[kept]),

@@ -97,7 +97,7 @@ def _columns(
 
     A larger table is thinned to about RUNS_MAX runs.
     """
-    positions = {entry["run"]: index for index, entry in enumerate(evidence.planned, start=1)}
+    positions = evidence.run_positions
     parts = [
         _part(evidence, frame, used, positions, names, responses)
         for frame, used in ((evidence.usable, "valid"), (evidence.excluded, "excluded"))

@@ -225,9 +225,7 @@ def _points(
     evidence: Evidence, layout: Layout, first: Response, second: Response | None
 ) -> list[Point]:
     """Return one point per valid and planned run with a value of `first`, in run order."""
-    position_of = {
-        entry["run"]: position for position, entry in enumerate(evidence.planned, start=1)
-    }
+    position_of = evidence.run_positions
     block_starts: dict[int, int] = {}
     block: Any = None
     for position, entry in enumerate(evidence.planned, start=1):

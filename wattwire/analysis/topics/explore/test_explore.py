@@ -60,7 +60,7 @@ def test_every_run_of_the_design_is_there_once_with_its_levels_and_numbers(evide
 
 def test_a_treatment_has_the_same_title_by_its_levels_and_by_their_words(evidence) -> None:
     for key, frame in by_treatment(evidence, evidence.usable).items():
-        title = evidence.treatment_title(dict(zip(evidence.varied, key, strict=True)))
+        title = evidence.title_of_key(key)
         assert title == evidence.treatment_title(all_levels(evidence.runs[frame["run"][0]]))
         assert " client" in title
 

@@ -87,7 +87,7 @@ def _first(cases: list[Outage]) -> Outage:
 def _outages(evidence: Evidence) -> Iterator[Outage]:
     """Yield the runs with a percentile far above that of the other runs of their treatment."""
     for key, frame in by_treatment(evidence, evidence.usable).items():
-        title = evidence.treatment_title(dict(zip(evidence.varied, key, strict=True)))
+        title = evidence.title_of_key(key)
         gone = np.nan_to_num(without_arrival(frame))
         for name in PERCENTILES:
             values = column(frame, f"latency_{name}_us")
@@ -112,7 +112,7 @@ def _cases(evidence: Evidence) -> Iterator[Case]:
     too few messages, or that is infinite, has none.
     """
     for key, frame in by_treatment(evidence, evidence.usable).items():
-        title = evidence.treatment_title(dict(zip(evidence.varied, key, strict=True)))
+        title = evidence.title_of_key(key)
         for name in PERCENTILES:
             if carried.too_few(frame, f"latency_{name}_us").any():
                 continue

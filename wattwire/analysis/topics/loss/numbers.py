@@ -166,7 +166,7 @@ def _affected(evidence: Evidence, name: str, share_min: float) -> AffectedTreatm
     for key, frame in by_treatment(evidence, evidence.usable).items():
         share = share_of_due(frame, name)
         if share > share_min:
-            title = evidence.treatment_title(dict(zip(evidence.varied, key, strict=True)))
+            title = evidence.title_of_key(key)
             treatments.append(Affected(title, float(np.nansum(column(frame, name))), share))
     return AffectedTreatments(tuple(treatments[:NAMED_MAX]), len(treatments[NAMED_MAX:]))
 

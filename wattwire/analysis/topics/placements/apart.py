@@ -27,6 +27,7 @@ from scipy.special import stdtr
 from wattwire import stats
 from wattwire.analysis.answering.answer_types import Answer
 from wattwire.analysis.answering.baselines import baseline_in, baseline_of
+from wattwire.analysis.answering.confidence import CONFIDENCE
 from wattwire.analysis.answering.disagreement import strata_confidence
 from wattwire.analysis.answering.single_contrast import contrast
 from wattwire.analysis.dataset import Evidence, by_treatment
@@ -39,7 +40,6 @@ SHARE_MIN = 0.25
 """Smallest difference of a share that is named: the latency of a pair on one CPU is a fraction of
 that on two, so a quarter of the time changes a mean by more than usual margins.
 """
-CONFIDENCE = 0.95
 PRIOR_DEGREES = 4
 """Weight of the mean variance of all treatments in that of each: as that of five own runs."""
 COLUMNS = tuple(f"ran_on_{name}" for name in NEARNESS)

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from wattwire.analysis.answering.confidence import CONFIDENCE
 from wattwire.analysis.dataset import Evidence, by_treatment
 from wattwire.analysis.responses import LATENCY_P50
-from wattwire.analysis.topics.placements.apart import CONFIDENCE, SHARE_MIN, Treatment, shares_of
+from wattwire.analysis.topics.placements.apart import SHARE_MIN, Treatment, shares_of
 from wattwire.model.derived import FloatArray, column
 
 MODES_RUNS_MIN = 6

@@ -123,7 +123,7 @@ def placements(evidence: Evidence) -> Placements:
         tuple(_apart(evidence, pair) for pair in first.values()),
         len(apart) - len(first),
         tuple(
-            TwoModes(_title(evidence, found.treatment), *found.runs, found.ratio, found.cause)
+            TwoModes(evidence.title_of_key(found.treatment), *found.runs, found.ratio, found.cause)
             for found in modes(evidence)
         ),
         tuple(restrictions(evidence.runs)),
@@ -141,7 +141,7 @@ def _apart(evidence: Evidence, found: PlacedApart) -> Apart:
     treatments = [entry.treatment for entry in found.pairs[0]]
     levels = [evidence.title(found.factor, treatment[position]) for treatment in treatments]
     is_of_levels = len(found.pairs) > 1
-    titles = levels if is_of_levels else [_title(evidence, treatment) for treatment in treatments]
+    titles = levels if is_of_levels else [evidence.title_of_key(key) for key in treatments]
     place, has_cores = NEARNESS[found.share], CORES in evidence.varied
     apart = Apart(titles[0], titles[1], place, *found.shares, has_cores)
     ratios = ratios_by_cores(evidence, found)
@@ -185,7 +185,3 @@ def _treatments(evidence: Evidence, entries: Sequence[Placed]) -> Iterator[Treat
             for name in ("run_delay_us_per_message", "migrations_per_message")
         )
         yield TreatmentPlacement(entry.treatment, tuple(entry.mean.tolist()), wait_us, migrations)
-
-
-def _title(evidence: Evidence, treatment: Treatment) -> str:
-    return evidence.treatment_title(dict(zip(evidence.varied, treatment, strict=True)))

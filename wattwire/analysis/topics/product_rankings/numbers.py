@@ -105,7 +105,7 @@ def _ranking(evidence: Evidence, printed: Printed, spec: ShownRanking) -> Produc
     ]
     rows = _ranked(list(_treatments(evidence, printed, spec, (first, second))))
     unranked = [
-        evidence.treatment_title(dict(zip(evidence.varied, key, strict=True)))
+        evidence.title_of_key(key)
         for key, frame in by_treatment(evidence, evidence.usable).items()
         if _is_void(evidence, frame, (first, second))
     ]

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from wattwire.analysis.dataset import Evidence, column, gather, levels_of, with_derived
+from wattwire.analysis.dataset import Evidence, column, gather, levels_in, levels_of, with_derived
 from wattwire.analysis.header import header
 from wattwire.analysis.topics.product_rankings.numbers import (
     Agreement,
@@ -57,7 +57,7 @@ def saturate(evidence: Evidence, runs: int, factor: float = 1.0) -> None:
 
     The energy of these runs is `factor` times that of the others.
     """
-    levels = zip(*(levels_of(evidence.usable, name) for name in evidence.varied), strict=True)
+    levels = levels_in(evidence.usable, evidence.varied)
     is_here = [dict(zip(evidence.varied, run, strict=True)) == {"language": FAST, "clients": 2}
                for run in levels]  # fmt: skip
     is_saturated = [here and sum(is_here[:at]) < runs for at, here in enumerate(is_here)]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wattwire.analysis.answering.confidence import has_few_degrees
-from wattwire.analysis.dataset import Evidence, held_levels, levels_of
+from wattwire.analysis.dataset import Evidence, held_levels, levels_in
 from wattwire.analysis.responses import Response, resolve
 from wattwire.analysis.topics.ranking.choice import EQUAL, LOWEST, Choice
 from wattwire.analysis.topics.ranking.order import factors_of
@@ -177,7 +177,7 @@ def mean_shares(evidence: Evidence) -> Iterator[Shares]:
         if not response.share or not evidence.usable.height:
             continue
         values: dict[str, list[float]] = {}
-        levels_by_run = zip(*(levels_of(evidence.usable, name) for name in factors), strict=True)
+        levels_by_run = levels_in(evidence.usable, factors)
         run_values = column(evidence.usable, response.column).tolist()
         for value, levels in zip(run_values, levels_by_run, strict=True):
             if math.isfinite(value):

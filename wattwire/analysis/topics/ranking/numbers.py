@@ -11,7 +11,14 @@ import numpy as np
 
 from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.answering.confidence import CONFIDENCE
-from wattwire.analysis.dataset import Evidence, all_levels, by_treatment, levels_of, same_level
+from wattwire.analysis.dataset import (
+    Evidence,
+    all_levels,
+    by_treatment,
+    levels_in,
+    levels_of,
+    same_level,
+)
 from wattwire.analysis.json_values import finite
 from wattwire.analysis.not_compared import comparable_values
 from wattwire.analysis.responses import resolve
@@ -291,7 +298,7 @@ def _wins(
 
 def _unmeasured(evidence: Evidence, factors: Sequence[str]) -> list[str]:
     """Return the alternatives of the design without a valid run."""
-    usable = list(zip(*(levels_of(evidence.usable, name) for name in factors), strict=True))
+    usable = levels_in(evidence.usable, factors)
     missing: dict[str, None] = {}
     for entry in evidence.designed:
         levels = all_levels(entry)

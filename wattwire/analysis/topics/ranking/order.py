@@ -22,7 +22,7 @@ from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.answering.block_models import fit_of, usable_fit
 from wattwire.analysis.answering.confidence import interval_confidence
 from wattwire.analysis.carried import saturated
-from wattwire.analysis.dataset import Evidence, by_treatment, levels_of
+from wattwire.analysis.dataset import Evidence, by_treatment, levels_in, levels_of
 from wattwire.analysis.responses import Response, measured, resolve
 from wattwire.analysis.topics.ranking.choice import (
     EQUAL,
@@ -82,7 +82,7 @@ def _choice(
         " ".join(map(evidence.title, factors, levels)): reason for levels, reason in excluded
     }
     excluded_levels = {levels for levels, _ in excluded}
-    levels_by_run = list(zip(*(levels_of(evidence.usable, name) for name in factors), strict=True))
+    levels_by_run = levels_in(evidence.usable, factors)
     frame = evidence.usable.filter(
         pl.Series([levels not in excluded_levels for levels in levels_by_run], dtype=pl.Boolean)
     )
@@ -246,7 +246,7 @@ def _excluded_alternatives(
     only latencies and costs per message incomparable. The throughput of a saturated run is what it
     delivered, so it has a rank, and so do its memory and its CPU time.
     """
-    levels_by_run = zip(*(levels_of(evidence.usable, name) for name in factors), strict=True)
+    levels_by_run = levels_in(evidence.usable, factors)
     excluded = []
     for levels in dict.fromkeys(levels_by_run):
         level_by_factor = dict(zip(factors, levels, strict=True))
@@ -263,8 +263,7 @@ def _saturated(
 ) -> tuple[Saturated, ...]:
     """Return the saturated runs and all runs in `frame` of each alternative with such runs."""
     titles = [
-        " ".join(map(evidence.title, factors, levels))
-        for levels in zip(*(levels_of(frame, name) for name in factors), strict=True)
+        " ".join(map(evidence.title, factors, levels)) for levels in levels_in(frame, factors)
     ]
     all_runs = Counter(titles)
     is_left_out = not_compared.left_out(evidence, frame, response)
@@ -288,7 +287,7 @@ def _geometric_means(
 ) -> dict[tuple[str, ...], float]:
     """Return the geometric mean of each alternative over its runs, in the response's unit."""
     values = not_compared.comparable_values(evidence, frame, response)
-    levels_by_run = zip(*(levels_of(frame, name) for name in factors), strict=True)
+    levels_by_run = levels_in(frame, factors)
     logs: dict[tuple[str, ...], list[float]] = {}
     for value, levels in zip(values.tolist(), levels_by_run, strict=True):
         if value > 0 and math.isfinite(value):

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from wattwire.analysis.contrasts import answer_all
-from wattwire.analysis.dataset import gather, levels_of
+from wattwire.analysis.dataset import gather, levels_in
 from wattwire.analysis.topics.ranking.numbers import RankedQuestion, Wins, ranking
 from wattwire.model.verdict import Outcome
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, write_campaign
@@ -34,7 +34,7 @@ def questions(
                     "intervals_s": (0.2,), "study": study, **shape})  # fmt: skip
     evidence = gather(Campaign(write_campaign(folder / "campaign", made)))
     frame = evidence.usable
-    keys = list(zip(*(levels_of(frame, name) for name in ("language", "clients")), strict=True))
+    keys = levels_in(frame, ("language", "clients"))
     values = [
         COSTS[key] * (1.01 if (at + block) % 2 else 1.0)
         for at, (key, block) in enumerate(zip(keys, frame["block"].to_list(), strict=True))

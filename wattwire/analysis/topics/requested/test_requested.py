@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from wattwire.analysis.dataset import column, levels_of, with_derived
+from wattwire.analysis.dataset import column, levels_in, levels_of, with_derived
 from wattwire.analysis.metrics_by_role import values_of
 from wattwire.analysis.responses import resolve
 from wattwire.analysis.topics.requested.drawings import (
@@ -134,7 +134,7 @@ def test_a_minority_of_saturated_runs_is_left_out_of_tables(
     tmp_path, saturated, has_number
 ) -> None:
     evidence = evidence_of(tmp_path, measured_energy=True)
-    levels = zip(*(levels_of(evidence.usable, name) for name in evidence.varied), strict=True)
+    levels = levels_in(evidence.usable, evidence.varied)
     is_here = [dict(zip(evidence.varied, run, strict=True)) == {"language": FAST, "clients": 2}
                for run in levels]  # fmt: skip
     is_saturated = [here and sum(is_here[:at]) < saturated for at, here in enumerate(is_here)]
