@@ -91,6 +91,11 @@ def _has_written_rows(source: str, end: int) -> bool:
     return begin >= 0 and "data-rows" not in source[begin:].partition(">")[0]
 
 
-def unused_macros(macros: set[str], sources: str) -> set[str]:
-    """Return the macros that no template and no module calls."""
-    return {name for name in macros if not re.search(rf"(?<!macro )\b{name}[(),]", sources)}
+def unused_macros(macros: set[str], templates: str, modules: str = "") -> set[str]:
+    """Return the macros that no template calls, and that no module has as an attribute."""
+    return {
+        name
+        for name in macros
+        if not re.search(rf"(?<!macro )\b{name}[(),]", templates)
+        and not re.search(rf"\.{name}\b", modules)
+    }

@@ -33,12 +33,8 @@ def test_a_crowded_folder_is_named() -> None:
 
 CORE = ("wattwire", "agent", "emulator")
 SAME_NAME_MAX = 2
-SHARED_NAMES = frozenset(
-    {"__init__.py", "conftest.py", "numbers.py", "page.html.j2", "terminal.txt.j2", "words.j2"}
-)
+SHARED_NAMES = frozenset({"__init__.py", "conftest.py", "numbers.py", "page.html.j2", "words.j2"})
 """Names that tools require, and names of the files of a topic, which its folder distinguishes."""
-MOVING: dict[str, int] = {}
-"""Files that move into the folders of their topics (decision 0027), by their present number."""
 
 
 def repeated_names(paths: list[Path]) -> dict[str, int]:
@@ -57,9 +53,7 @@ def repeated_names(paths: list[Path]) -> dict[str, int]:
 def test_a_file_name_states_the_content_and_not_only_the_subject() -> None:
     """A reader who knows a name must not open three files to find the content."""
     repeated = repeated_names([path for path in files() if path.suffix in SOURCE_SUFFIXES])
-    grown = {name: count for name, count in repeated.items() if count > MOVING.get(name, 0)}
-    assert grown == {}, "rename these files after their content"
-    assert MOVING.keys() <= repeated.keys(), "take names that no longer repeat out of MOVING"
+    assert repeated == {}, "rename these files after their content"
 
 
 def test_a_name_of_three_files_is_found() -> None:

@@ -84,7 +84,8 @@ def test_a_failed_call_is_not_delivered_where_energy_is_divided(tmp_path: Any) -
     evidence = gather(Campaign(write_campaign(tmp_path / "c", shape)))
     usable = evidence.usable.with_columns(failed_share=pl.lit(0.75))
     failing = replace(evidence, usable=usable, groups={})
-    whole, quarter = (powers(one) for one in (evidence, failing))
+    whole, quarter = (list(powers(one)) for one in (evidence, failing))
+    assert len(whole) == 2, "both languages"
     for all_answered, few_answered in zip(whole, quarter, strict=True):
         assert few_answered.j_per_sent == all_answered.j_per_sent
         expected = 4.0 * all_answered.j_per_delivered.estimate

@@ -16,6 +16,7 @@ from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.document import document
+from wattwire.analysis.responses import CPU, LATENCY_P50
 from wattwire.analysis.topics.ranking.headline_clause import Headline
 from wattwire.analysis.topics.ranking.numbers import RankedAlternatives, ranking
 from wattwire.analysis.topics.ranking.order import choices
@@ -99,9 +100,9 @@ def test_a_rate_is_no_condition_of_runs_of_which_some_are_a_closed_loop(tmp_path
 
 def test_all_of_the_slow_language_is_higher_and_none_of_the_fast_one(tmp_path: Path) -> None:
     evidence, answers = gathered(tmp_path / "c", margin=0.05)
-    for choice in choices(evidence, answers):
-        if choice.response.column == "memory_kib_per_node":
-            continue  # constant in this campaign, without scatter
+    with_scatter = [choice for choice in choices(evidence, answers) if choice.placed]
+    assert [choice.response for choice in with_scatter] == [CPU, LATENCY_P50]
+    for choice in with_scatter:
         groups = {one.levels: one.group for one in choice.placed}
         assert len(groups) == 6
         for (language, _), group in groups.items():
