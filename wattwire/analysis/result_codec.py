@@ -8,8 +8,8 @@ cattrs converts dataclasses, tuples and enums. The hooks here state how other va
 - A float that JSON lacks is {"float": "inf"}. An integer in a field of floats stays an integer,
   because the page prints the two in different ways.
 - A mapping with keys that are no text is a list of pairs.
-- Long sequences of numbers or texts, the points of charts and arrays become a `Series`, which the
-  caller stores as a table.
+- Long sequences of numbers or texts, the points of charts and arrays become a `StoredTable`, which
+  the caller stores as a file.
 
 A value that is none of these is an error, so no result can refer to data of the campaign.
 """
@@ -33,13 +33,13 @@ import polars as pl
 from cattrs.errors import BaseValidationError
 
 from wattwire.analysis import topics
-from wattwire.analysis.result_series import Series, series_of
+from wattwire.analysis.stored_tables import StoredTable, table_of
 
 TYPE, FLOAT, TUPLE, MAPPING = "_type", "float", "tuple", "mapping"
 RESERVED = frozenset({FLOAT, TUPLE, MAPPING})
 """Keys that a stored value has alone if JSON lacks its type."""
 LONG = 500
-"""A sequence with at least this many members becomes a Series."""
+"""A sequence with at least this many members becomes a StoredTable."""
 PLAIN = (str, int, float, bool)
 Hook = Callable[[Any], Any]
 
@@ -49,7 +49,7 @@ class UnreadableResult(Exception):
 
 
 def encoded(result: Any, kind: Any) -> Any:
-    """Return a result as values for json.dumps, in which each long sequence is a Series.
+    """Return a result as values for json.dumps, in which each long sequence is a StoredTable.
 
     `kind` is the annotated type. Raises TypeError for a value that no type of a result may have.
     """
@@ -57,7 +57,7 @@ def encoded(result: Any, kind: Any) -> Any:
 
 
 def decoded(values: Any, kind: Any) -> Any:
-    """Return the result of this type from stored values, in which each Series has been read.
+    """Return the result of this type from stored values, in which each StoredTable has been read.
 
     Raises UnreadableResult if the values are not those of the type.
     """
@@ -364,8 +364,8 @@ def _sequence_writer(kind: Any, converter: cattrs.Converter) -> Hook:
     is_point = _is_mapping(member_kind)
 
     def write(members: Sequence[Any]) -> Any:
-        series = series_of(members, is_point) if len(members) >= LONG else None
-        return series or [converter.unstructure(member, member_kind) for member in members]
+        table = table_of(members, is_point) if len(members) >= LONG else None
+        return table or [converter.unstructure(member, member_kind) for member in members]
 
     return write
 
@@ -375,7 +375,7 @@ def _sequence_reader(kind: Any, converter: cattrs.Converter) -> Callable[[Any, A
     collect: Any = tuple if typing.get_origin(kind) is tuple else list
 
     def read(values: Any, _kind: Any) -> Any:
-        if isinstance(values, Series):
+        if isinstance(values, StoredTable):
             frame = values.frame
             is_point = _is_mapping(member_kind)
             return collect(frame.to_dicts() if is_point else frame.to_series().to_list())
@@ -387,7 +387,7 @@ def _sequence_reader(kind: Any, converter: cattrs.Converter) -> Callable[[Any, A
 
 
 def _array(array: Any) -> Any:
-    values: Any = Series(pl.DataFrame({"value": array.ravel()}))
+    values: Any = StoredTable(pl.DataFrame({"value": array.ravel()}))
     if array.size < LONG:
         values = _free(array.ravel().tolist())
     return {"dtype": str(array.dtype), "shape": list(array.shape), "values": values}
@@ -395,7 +395,7 @@ def _array(array: Any) -> Any:
 
 def _read_array(stored: Any, _kind: Any) -> Any:
     values = stored["values"]
-    if isinstance(values, Series):
+    if isinstance(values, StoredTable):
         members = values.frame.to_series().to_numpy()
     else:
         members = np.array(_read_free(values))

@@ -21,7 +21,7 @@ from wattwire import __version__
 from wattwire.analysis.document import VERSION, Document
 from wattwire.analysis.header import Header
 from wattwire.analysis.result_codec import UnreadableResult, decoded, encoded, plain
-from wattwire.analysis.result_series import Series
+from wattwire.analysis.stored_tables import StoredTable
 from wattwire.analysis.topics import topics
 from wattwire.model.errors import UsageError
 
@@ -96,7 +96,7 @@ class _Tables:
         first = len(self.names)
 
         def stored(value: Any) -> Any:
-            if not isinstance(value, Series):
+            if not isinstance(value, StoredTable):
                 return plain(value)
             name = f"{SERIES}/{topic}-{len(self.names) - first + 1}.parquet"
             value.frame.write_parquet(self._folder / name)
@@ -170,7 +170,7 @@ def _with_table(folder: Path, files: Mapping[str, Any], found: dict[str, Any]) -
     """Return the table for an object that refers to one, and any other object as it is."""
     name = found.get(REFERENCE) if len(found) == 1 else None
     is_table = isinstance(name, str) and name in files
-    return Series(pl.read_parquet(folder / str(name), glob=False)) if is_table else found
+    return StoredTable(pl.read_parquet(folder / str(name), glob=False)) if is_table else found
 
 
 def _compare_names(stored: Mapping[str, Any], kinds: Mapping[str, Any]) -> None:

@@ -19,7 +19,7 @@ import pytest
 from wattwire.analysis import result_codec
 from wattwire.analysis.document import Document, page_document
 from wattwire.analysis.result_codec import UnreadableResult, decoded, encoded, plain
-from wattwire.analysis.result_series import Series
+from wattwire.analysis.stored_tables import StoredTable
 from wattwire.analysis.topics import topics
 from wattwire.analysis.topics.limits.numbers import Limits
 from wattwire.cli.main import main
@@ -75,10 +75,10 @@ def imported(folder: Path) -> Any:
 
 def through_json(value: Any, kind: Any) -> Any:
     """Return a value after it was written as JSON with its series, and read again."""
-    tables: dict[str, Series] = {}
+    tables: dict[str, StoredTable] = {}
 
     def stored(inner: Any) -> Any:
-        if not isinstance(inner, Series):
+        if not isinstance(inner, StoredTable):
             return plain(inner)
         tables[f"table {len(tables)}"] = inner
         return {"_series": f"table {len(tables) - 1}"}

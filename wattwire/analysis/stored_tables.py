@@ -16,13 +16,13 @@ INT64_LIMIT = 2**63
 
 
 @dataclass(frozen=True)
-class Series:
+class StoredTable:
     """A table that is stored next to the JSON values: the points of a chart, or one column."""
 
     frame: pl.DataFrame
 
 
-def series_of(members: Sequence[Any], is_point: bool) -> Series | None:
+def table_of(members: Sequence[Any], is_point: bool) -> StoredTable | None:
     """Return the members as a table, or None if they do not have one type of value per column."""
     columns: dict[str, list[Any]] = {"value": list(members)}
     if is_point:
@@ -33,7 +33,7 @@ def series_of(members: Sequence[Any], is_point: bool) -> Series | None:
     typed = {key: _column(values) for key, values in columns.items()}
     if any(column is None for column in typed.values()):
         return None
-    return Series(pl.DataFrame(typed))
+    return StoredTable(pl.DataFrame(typed))
 
 
 def _column(values: Sequence[Any]) -> pl.Series | None:
