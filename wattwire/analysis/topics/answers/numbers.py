@@ -17,7 +17,7 @@ from wattwire.analysis.charts import Chart
 from wattwire.analysis.dataset import Evidence, judges_variants, same_level
 from wattwire.analysis.json_values import interval_values
 from wattwire.analysis.topics.answers.gaps import Gaps, gaps_of
-from wattwire.analysis.topics.answers.headline import Headline, headline
+from wattwire.analysis.topics.answers.headline_clause import Headline, headline
 from wattwire.analysis.topics.answers.nothing import NothingToCompare, nothing_to_compare
 from wattwire.analysis.topics.answers.questions import AnsweredQuestion, answered_question
 from wattwire.analysis.topics.answers.tables import (

@@ -13,7 +13,7 @@ from wattwire import stats
 from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import Evidence
-from wattwire.analysis.topics.answers.headline import First
+from wattwire.analysis.topics.answers.headline_clause import First
 from wattwire.analysis.topics.answers.statements import statement
 from wattwire.analysis.topics.answers.winner import Winner
 from wattwire.report.tests.answered import answered_study, headline
