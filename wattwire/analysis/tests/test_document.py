@@ -10,8 +10,8 @@ from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.document import document
 from wattwire.analysis.latency import all_series
+from wattwire.analysis.rejudged import Rejudged
 from wattwire.analysis.topics import topics
-from wattwire.analysis.topics.validity.numbers import Rejudged
 from wattwire.model.validity import ValidityLimits
 from wattwire.report.page import build_report
 from wattwire.report.tests.synthetic import Shape, write_campaign

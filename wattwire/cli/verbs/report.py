@@ -141,7 +141,7 @@ def _rejudged(campaign: Campaign | ImportedCampaign, changes: list[str]) -> Any:
 
     Raises UsageError for an imported campaign and for an invalid change.
     """
-    from wattwire.analysis.topics.validity.numbers import Rejudged  # noqa: PLC0415 - slow to import
+    from wattwire.analysis.rejudged import Rejudged  # noqa: PLC0415 - slow to import
 
     if isinstance(campaign, ImportedCampaign):
         raise UsageError(

@@ -12,7 +12,7 @@ import polars as pl
 
 from wattwire import stats
 from wattwire.analysis.dataset import CampaignReader
-from wattwire.analysis.topics.validity.numbers import Rejudged
+from wattwire.analysis.rejudged import Rejudged
 from wattwire.model import metrics
 from wattwire.model.deployment import Request
 from wattwire.model.variants import FACTOR

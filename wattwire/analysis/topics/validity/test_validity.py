@@ -8,12 +8,12 @@ import pytest
 
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
+from wattwire.analysis.rejudged import Rejudged
 from wattwire.analysis.topics.threats.numbers import threats
 from wattwire.analysis.topics.validity.numbers import (
     DisabledLimit,
     JudgedAgain,
     Look,
-    Rejudged,
     Validity,
     disabled,
     stored,
