@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from wattwire.analysis.charts import Chart
 from wattwire.analysis.responses import Response
-from wattwire.analysis.run_table import RunTable, TableLevel
+from wattwire.analysis.topics.explore.run_table import RunTable, TableLevel
 from wattwire.report.figures.effects import interaction_chart
 from wattwire.report.figures.letters import drawable
 from wattwire.report.figures.relations import CELLS_WITH_NUMBERS_MAX, heat_chart, scatter_chart

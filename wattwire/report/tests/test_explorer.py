@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wattwire.analysis.responses import CPU, LATENCY_P50
-from wattwire.analysis.run_table import Layout, RunTable, TableFactor, TableLevel
+from wattwire.analysis.topics.explore.run_table import Layout, RunTable, TableFactor, TableLevel
 from wattwire.report.figures.style import finish
 from wattwire.report.html.columnar_json import packed, packed_charts, script_json
 from wattwire.report.html.explorer import PATTERNS, Explorer, Kind, explorer

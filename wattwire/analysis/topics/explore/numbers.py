@@ -15,9 +15,9 @@ from wattwire.analysis.carried import carried
 from wattwire.analysis.charts import BOX_RUNS_MIN, VIOLIN_RUNS_MIN, rounded, spread
 from wattwire.analysis.dataset import Evidence, levels_run, per_treatment
 from wattwire.analysis.responses import Response, offered
-from wattwire.analysis.run_table import RunTable, TableFactor, TableLevel
 from wattwire.analysis.topics.audit.numbers import Audit
 from wattwire.analysis.topics.explore.overview import Overview, layout_of, overview
+from wattwire.analysis.topics.explore.run_table import RunTable, TableFactor, TableLevel
 from wattwire.model import words
 
 DIGITS = 5

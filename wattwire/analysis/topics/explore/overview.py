@@ -14,7 +14,7 @@ from wattwire.analysis.carried import carried
 from wattwire.analysis.charts import LINEAR, LOG, VIOLIN_RUNS_MIN, Chart, Point, rounded, titles_of
 from wattwire.analysis.dataset import Evidence, all_levels, levels_run, per_treatment
 from wattwire.analysis.responses import Response
-from wattwire.analysis.run_table import Layout
+from wattwire.analysis.topics.explore.run_table import Layout
 from wattwire.model import words
 
 NAME_MAX = 80

@@ -10,10 +10,10 @@ import pytest
 from wattwire.analysis.carried import too_few
 from wattwire.analysis.dataset import Evidence, all_levels, by_treatment, gather
 from wattwire.analysis.responses import LATENCY_P50
-from wattwire.analysis.run_table import RunTable
 from wattwire.analysis.topics.audit.numbers import Audit, audit
 from wattwire.analysis.topics.explore import numbers
 from wattwire.analysis.topics.explore.numbers import Explore, explore
+from wattwire.analysis.topics.explore.run_table import RunTable
 from wattwire.report.html.explorer import Explorer
 from wattwire.report.parts import Figure, Fold
 from wattwire.report.tests.synthetic import FAST, SLOW, Shape, write_campaign
