@@ -76,7 +76,8 @@ def _draft(
 def _planned_contrasts(evidence: Evidence) -> list[tuple[str, Response, str, Any]]:
     """Return question, response, factor and level of each contrast.
 
-    Variants have none: `compare_inside` alone judges them, so that a page has one verdict on each.
+    Variants have none: the topic `comparison` alone judges them, so that a page has one verdict on
+    each.
     """
     planned = []
     judged_elsewhere = FACTOR if judges_variants(evidence) else ""

@@ -24,7 +24,7 @@ def baseline_of(evidence: Evidence, factor: str) -> Any:
 
     Without data at the baseline, no answer would have a number. The first level is used instead of
     the best level, because choosing the baseline by its response would invalidate the intervals.
-    (`lowest` compares with the best.)
+    (`stats.lowest_of` compares with the best.)
     """
     if factor not in evidence.baselines:
         planned = planned_baseline(evidence, factor)
