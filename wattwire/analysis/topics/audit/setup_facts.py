@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.host_facts import meters_of
 from wattwire.analysis.topics.settings.nested_tables import pairs
 from wattwire.model import words
 from wattwire.model.validity import VALIDITY
@@ -72,8 +73,7 @@ def meters(evidence: Evidence) -> list[Meter]:
             str(meter.get("reason") or ""),
             str(meter.get("grant") or ""),
         )
-        for host, facts in evidence.reader.machine.get("hosts", {}).items()
-        for meter in facts.get("meters", [])
+        for host, meter in meters_of(evidence.reader.machine)
     ]
     return sorted(entries, key=lambda entry: (entry.state == "present", entry.meter))
 

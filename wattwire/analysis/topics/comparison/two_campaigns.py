@@ -11,6 +11,7 @@ import numpy as np
 
 from wattwire import stats
 from wattwire.analysis.dataset import CampaignReader, Evidence, gather
+from wattwire.analysis.host_facts import facts_of
 from wattwire.analysis.responses import Response
 from wattwire.analysis.topics.comparison.decision import Estimate
 from wattwire.analysis.topics.comparison.notes import (
@@ -163,12 +164,10 @@ def _block_means(runs: Runs, response: Response) -> FloatArray:
 
 def equal_facts(machine: Mapping[str, Any]) -> dict[str, Any]:
     """Return the facts that identify a machine, by host and key."""
+    has_several = len(machine.get("hosts", {})) > 1
     return {
-        f"{host} {fact['key']}" if len(machine.get("hosts", {})) > 1 else str(fact["key"]): fact[
-            "value"
-        ]
-        for host, host_facts in machine.get("hosts", {}).items()
-        for fact in host_facts.get("facts", [])
+        f"{host} {fact['key']}" if has_several else str(fact["key"]): fact["value"]
+        for host, fact in facts_of(machine)
         if fact.get("check") == "equal"
     }
 
@@ -274,11 +273,8 @@ def _have_variants(*sources: Source) -> bool:
 
 
 def _fact(source: Source, key: str) -> Any:
-    for host in source.reader.machine.get("hosts", {}).values():
-        for fact in host.get("facts", []):
-            if fact.get("key") == key:
-                return fact.get("value")
-    return None
+    facts = (fact for _, fact in facts_of(source.reader.machine) if fact.get("key") == key)
+    return next((fact.get("value") for fact in facts), None)
 
 
 def _changes(base: Source, head: Source) -> Changes:

@@ -23,6 +23,7 @@ from wattwire.analysis.charts import (
     treatment_of,
 )
 from wattwire.analysis.dataset import Evidence, by_treatment, window_seconds
+from wattwire.analysis.host_facts import meters_of
 from wattwire.analysis.responses import CPU, MEMORY, Response, measured
 from wattwire.analysis.topics.costs.by_host import ByHost, by_host
 from wattwire.analysis.topics.costs.by_role import (
@@ -202,7 +203,6 @@ def powers(evidence: Evidence) -> Iterator[Power]:
 
 
 def _absent_meters(evidence: Evidence) -> Iterator[AbsentMeter]:
-    for host in evidence.reader.machine.get("hosts", {}).values():
-        for meter in host.get("meters", []):
-            if meter.get("state") == "absent":
-                yield AbsentMeter(meter["name"], str(meter.get("reason")))
+    for _, meter in meters_of(evidence.reader.machine):
+        if meter.get("state") == "absent":
+            yield AbsentMeter(meter["name"], str(meter.get("reason")))

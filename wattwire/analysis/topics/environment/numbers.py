@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.host_facts import meters_of
 from wattwire.model.derived import column
 from wattwire.model.validity import OTHER_LOAD
 
@@ -118,7 +119,7 @@ def environment(evidence: Evidence) -> Environment:
             for host, entry in hosts.items()
             if (entry.get("cgroup") or {}).get("rung") == NO_CGROUPS
         ),
-        tuple(_unseen(hosts)),
+        tuple(_unseen(evidence)),
         bool(evidence.attempts.height)
         and not np.isfinite(column(evidence.attempts, OTHER_LOAD)).any(),
     )
@@ -198,7 +199,6 @@ def _schedulers(evidence: Evidence) -> Iterator[Scheduler]:
         yield Scheduler(name, names.count(name))
 
 
-def _unseen(hosts: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    for host in hosts.values():
-        infos = (meter.get("info") or {} for meter in host.get("meters", []))
-        yield from filter(None, (info.get("unseen") for info in infos))
+def _unseen(evidence: Evidence) -> Iterator[str]:
+    infos = (meter.get("info") or {} for _, meter in meters_of(evidence.reader.machine))
+    yield from filter(None, (info.get("unseen") for info in infos))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.host_facts import meters_of
 from wattwire.model.derived import column
 
 PERIODS_MIN = 20
@@ -66,11 +67,10 @@ def construct(evidence: Evidence) -> Construct:
 
 
 def _absent(evidence: Evidence) -> Iterator[AbsentMeter]:
-    for host in evidence.reader.machine.get("hosts", {}).values():
-        for meter in host.get("meters", []):
-            has_energies = any(map(_is_energy, meter.get("quantities", [])))
-            if meter.get("state") != "present" and has_energies:
-                yield AbsentMeter(meter["name"], meter.get("reason") or "")
+    for _, meter in meters_of(evidence.reader.machine):
+        has_energies = any(map(_is_energy, meter.get("quantities", [])))
+        if meter.get("state") != "present" and has_energies:
+            yield AbsentMeter(meter["name"], meter.get("reason") or "")
 
 
 def _is_energy(quantity: Any) -> bool:

@@ -24,6 +24,7 @@ import numpy as np
 from wattwire import stats
 from wattwire.analysis.answering.confidence import CONFIDENCE, interval_confidence
 from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.host_facts import facts_of
 from wattwire.analysis.topics.findings.detector import Detected, Searched
 from wattwire.analysis.topics.findings.runs import Run, Treatment, by_treatment
 from wattwire.model import words
@@ -175,8 +176,7 @@ def _falling_groups(
 
 def _idle_facts(evidence: Evidence) -> tuple[tuple[str, str], ...]:
     """Return the different facts on idle states and governors of all hosts, as name and value."""
-    hosts = evidence.reader.machine.get("hosts", {}).values()
-    facts = ((fact["key"], fact["value"]) for host in hosts for fact in host.get("facts", []))
+    facts = ((fact["key"], fact["value"]) for _, fact in facts_of(evidence.reader.machine))
     return tuple(
         dict.fromkeys(
             (key.replace("_", " "), str(value))
