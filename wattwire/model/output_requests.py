@@ -11,7 +11,7 @@ from wattwire.model.deployment import ROLES
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.fields import given, listed_tables, names, needed, number, read_table
 from wattwire.model.limits import check_where
-from wattwire.model.treatment import Level
+from wattwire.model.treatment import Level, are_numbers
 
 BOTH = "both"
 """The role of tables that show all roles of a run together."""
@@ -235,8 +235,8 @@ def _check_figure(figure: ShownFigure, known: Mapping[str, Any], place: str) -> 
         raise UsageError(
             f"{place}: x and by are both {figure.x}. Set by to another factor, or delete it."
         )
-    if not _is_numeric(known[figure.x]):
-        numeric = sorted(name for name, levels in known.items() if _is_numeric(levels))
+    if not are_numbers(_levels(known[figure.x])):
+        numeric = sorted(name for name, levels in known.items() if are_numbers(_levels(levels)))
         raise UsageError(
             f'{place}: x: found "{figure.x}"; allowed: {allowed["x"]}: '
             f"{', '.join(numeric) or 'the study has none'}"
@@ -246,8 +246,8 @@ def _check_figure(figure: ShownFigure, known: Mapping[str, Any], place: str) -> 
 def _check_break_even(item: ShownBreakEven, known: Mapping[str, Any], place: str) -> None:
     """Raise UsageError unless size has numbers and the other factors have the named levels."""
     check_where(item.where, {name: _levels(known[name]) for name in known}, place)
-    if not _is_numeric(known[item.size]):
-        numeric = sorted(name for name, levels in known.items() if _is_numeric(levels))
+    if not are_numbers(_levels(known[item.size])):
+        numeric = sorted(name for name, levels in known.items() if are_numbers(_levels(levels)))
         raise UsageError(
             f'{place}: size: found "{item.size}"; allowed: a factor whose levels are numbers: '
             f"{', '.join(numeric) or 'the study has none'}"
@@ -265,13 +265,6 @@ def _check_break_even(item: ShownBreakEven, known: Mapping[str, Any], place: str
             + ("two or more levels" if key == "workers" else "another level than idle")
             + ", because the break-even compares them"
         )
-
-
-def _is_numeric(levels: Any) -> bool:
-    """Return whether the levels of a varied factor, or the level of a fixed factor, are numbers."""
-    return all(
-        isinstance(item, (int, float)) and not isinstance(item, bool) for item in _levels(levels)
-    )
 
 
 def _levels(levels: Any) -> tuple[Level, ...]:

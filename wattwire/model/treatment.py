@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,11 @@ the hosts that a bridge joins with it."""
 def is_setting(factor: str) -> bool:
     """Return whether a factor is a setting of a middleware."""
     return factor.startswith((SETTING, OUTER_SETTING))
+
+
+def are_numbers(levels: Iterable[Any]) -> bool:
+    """Return whether all levels are numbers; True and False are none."""
+    return all(isinstance(level, (int, float)) and not isinstance(level, bool) for level in levels)
 
 
 @dataclass(frozen=True)

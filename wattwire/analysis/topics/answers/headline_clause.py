@@ -41,6 +41,7 @@ from wattwire.analysis.topics.answers.winner import (
 from wattwire.analysis.topics.interactions.numbers import Interactions, partly_answered
 from wattwire.analysis.topics.ranking.numbers import RankedAlternatives
 from wattwire.model import words
+from wattwire.model.treatment import are_numbers
 
 UNDECIDED = ("within noise", "undecided")
 """Outcomes without a decision, in their order in the headline."""
@@ -310,7 +311,7 @@ def _extreme_answer(evidence: Evidence, answers: Answers, first: Answer) -> Answ
         for item in (*answers.computed(), *answers.differences())
         if item.factor == first.factor and item.response == first.response
     ]
-    if _is_numeric(evidence, first.factor):
+    if are_numbers(evidence.factors.get(first.factor, ())):
         return max(same, key=lambda item: abs(float(item.level) - float(item.baseline)))
     outcome = answers.outcome(first)
     alike = [item for item in same if answers.outcome(item) == outcome]
@@ -340,7 +341,7 @@ def _other_factors(answers: Answers, first: Answer) -> list[LargestRatio]:
 
 def _other_levels(evidence: Evidence, answers: Answers, first: Answer) -> list[LargestRatio]:
     """Return the largest ratios of the other levels of the factor of `first`, if it has words."""
-    if _is_numeric(evidence, first.factor):
+    if are_numbers(evidence.factors.get(first.factor, ())):
         return []
     return _largest_ratios(
         item
@@ -364,8 +365,3 @@ def _largest_ratios(items: Iterable[Answer]) -> list[LargestRatio]:
 def _distance(answer: Answer | None) -> float:
     """Return the |log ratio|; 0 without an answer."""
     return abs(math.log(answer.interval.estimate)) if answer else 0.0
-
-
-def _is_numeric(evidence: Evidence, factor: str) -> bool:
-    levels = evidence.factors.get(factor, ())
-    return all(isinstance(level, (int, float)) and not isinstance(level, bool) for level in levels)

@@ -16,6 +16,7 @@ from wattwire.analysis.dataset import Evidence, all_levels, levels_run, per_trea
 from wattwire.analysis.responses import Response
 from wattwire.analysis.topics.explore.run_table import Layout
 from wattwire.model import words
+from wattwire.model.treatment import are_numbers
 
 NAME_MAX = 80
 """Length of the name of a column in a file's name, which many systems limit to 255 bytes."""
@@ -146,16 +147,13 @@ def layout_of(evidence: Evidence) -> Layout:
     axis_factors = [name for name in other_factors if 1 < counts[name] <= LEVELS_MAX]
     # Lines need ordered levels, so numeric factors are preferred, then factors with many levels.
     across = max(
-        axis_factors, key=lambda name: (_is_numeric(evidence, name), counts[name]), default=None
+        axis_factors,
+        key=lambda name: (are_numbers(levels_run(evidence, name)), counts[name]),
+        default=None,
     )
     panel_factors = [name for name in axis_factors if name != across and counts[name] <= PANELS_MAX]
     panel = "pattern" if "pattern" in panel_factors else next(iter(panel_factors), None)
     return Layout(tone, across, panel)
-
-
-def _is_numeric(evidence: Evidence, factor: str) -> bool:
-    levels = levels_run(evidence, factor)
-    return all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in levels)
 
 
 def _file_name(column: str) -> str:
