@@ -48,11 +48,10 @@ UNSETTLED, CANNOT_TELL = "no steady state", "cannot tell"
 
 @dataclass(frozen=True)
 class Course:
-    """Class of a series, the share of it (0 … 1) after which it is settled, and its cuts."""
+    """Class of a series, and the share of it (0 … 1) after which it is settled."""
 
     name: str
     settled_after: float | None
-    cuts: tuple[int, ...]
 
 
 def classify(series: Sequence[float] | FloatArray) -> Course:
@@ -61,18 +60,18 @@ def classify(series: Sequence[float] | FloatArray) -> Course:
     is_finite = np.isfinite(data)
     data = data if is_finite.all() else data[is_finite]
     if data.size < POINTS_MIN:
-        return Course(CANNOT_TELL, None, ())
+        return Course(CANNOT_TELL, None)
     points = _mean_scores(data)
     if np.ptp(points) == 0:
-        return Course(FLAT, 0.0, ())
+        return Course(FLAT, 0.0)
     correlation = neighbour_correlation(points) + CORRELATION_ERRORS / np.sqrt(points.size)
     if correlation > CORRELATION_MAX:
         # A series that is close to a random walk has no steady level.
-        return Course(CANNOT_TELL, None, ())
+        return Course(CANNOT_TELL, None)
     white = points[1:] - correlation * points[:-1]
     scale = _scale(white)
     if scale == 0:
-        return Course(CANNOT_TELL, None, ())
+        return Course(CANNOT_TELL, None)
     cuts = _cuts(white / scale)
     return _course(points, [cut + 1 for cut in cuts], scale / np.sqrt(1.0 - correlation**2))
 
@@ -156,11 +155,10 @@ def _course(points: FloatArray, cuts: list[int], scale: float) -> Course:
     while first_settled > 0 and abs(means[first_settled - 1] - means[-1]) < scale:
         first_settled -= 1
     begin = edges[first_settled]
-    course_cuts = tuple(cuts)
     if begin == 0:
-        return Course(FLAT, 0.0, course_cuts)
+        return Course(FLAT, 0.0)
     if points.size - begin < SETTLED_SHARE * points.size:
-        return Course(UNSETTLED, None, course_cuts)
+        return Course(UNSETTLED, None)
     before = float(points[:begin].mean())
     after = float(points[begin:].mean())
-    return Course(WARM_UP if before > after else SLOWDOWN, begin / points.size, course_cuts)
+    return Course(WARM_UP if before > after else SLOWDOWN, begin / points.size)
