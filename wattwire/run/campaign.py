@@ -370,7 +370,7 @@ class CampaignRunner:
         if plan.warmup_calls != AUTO or not any(r.control == SETTLING for r in self._plan):
             return
         if self.campaign.warm_up is None:
-            from wattwire.analysis.topics.settling.numbers import judge  # noqa: PLC0415 - slow
+            from wattwire.analysis.topics.settling.warm_up_rule import judge  # noqa: PLC0415 - slow
 
             journal.set(WARM_UP, judge(self.campaign))
         warm_up = self.campaign.warm_up

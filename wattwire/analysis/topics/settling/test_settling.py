@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
-from wattwire.analysis.topics.settling.numbers import judge, unknown_cells, unsettled_cells
+from wattwire.analysis.topics.settling.warm_up_rule import judge, unknown_cells, unsettled_cells
 from wattwire.design import make_plan
 from wattwire.model.errors import UsageError
 from wattwire.model.study import parse_study

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from wattwire.analysis.dataset import Evidence
-from wattwire.analysis.topics.settling.numbers import unknown_cells, unsettled_cells
+from wattwire.analysis.topics.settling.warm_up_rule import unknown_cells, unsettled_cells
 from wattwire.model.derived import column
 
 OPEN_SHARE = 1.0
