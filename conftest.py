@@ -130,7 +130,7 @@ def pytest_terminal_summary(
     seconds = [s for name, after in observed_builds().items() for s in added(before, name, after)]
     if sum(seconds) >= 1.0:
         terminalreporter.write_line(
-            f"builds: {len(seconds)} took {sum(seconds):.0f} s, beside other tests"
+            f"builds: {len(seconds)} took {sum(seconds):.0f} s, while other tests ran"
         )
 
 

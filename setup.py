@@ -1,4 +1,4 @@
-"""What setuptools cannot be told in pyproject.toml: a wheel carries the agent and the open folders.
+"""Build a wheel that carries the agent and the open folders, which pyproject.toml cannot state.
 
 The wheel's `wattwire/_data/` holds `bin/` with the agent and the link emulator, the open folders
 and the contract. `WATTWIRE_WHEEL_TARGET` names a Rust target to build the programs for (a musl one

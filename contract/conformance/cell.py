@@ -1,4 +1,4 @@
-"""The cell under test, the clauses of the contract, and the results of the suite."""
+"""Define the cell under test, the clauses of the contract, and the results of the suite."""
 
 from __future__ import annotations
 

@@ -209,6 +209,7 @@ class Group:
 
     def stop(self, nodes: Sequence[NodeProcess]) -> None:
         for node in nodes:
+            node.note_shared_memory()  # a node may crash while it stops
             self.stop_ns[node] = time.monotonic_ns()
             node.write("STOP\n")
 

@@ -140,6 +140,7 @@ def _survivor_ends(group: Group, survivor: NodeProcess, victim: str) -> list[Pro
         survivor.wait_line("SENT", group.window_s(survivor) + HANG_S)
     else:
         time.sleep(0.3)
+    survivor.note_shared_memory()  # it may crash, and may have replaced files of the killed node
     survivor.write("STOP\n")
     code = survivor.wait_exit(survivor.spec["linger_ms"] / 1000 + HANG_S)
     cause = f"after SIGKILL of its {victim}"

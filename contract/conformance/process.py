@@ -103,11 +103,11 @@ class NodeProcess:
         with open(self._process.stdout.fileno(), "rb", closefd=False) as stdout:
             for raw in stdout:
                 line = self._converted(parse_line(raw, time.monotonic_ns()))
+                if line.keyword in KEYWORDS:  # the node may crash after it, and leave its files
+                    self.note_shared_memory()
                 with self._changed:
                     self.lines.append(line)
                     self._changed.notify_all()
-                if len(self.lines) == 1:
-                    self.note_shared_memory()
         with self._changed:
             self._ended = True
             self._changed.notify_all()

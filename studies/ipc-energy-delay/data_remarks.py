@@ -1,4 +1,4 @@
-"""What the runs show about themselves."""
+"""State remarks on the runs themselves: missing runs, few samples, failures and idle power."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The imported campaign's study and machine, in the words of a study's document."""
+"""Describe the imported campaign's study and machine, in the format of a study's document."""
 
 from __future__ import annotations
 

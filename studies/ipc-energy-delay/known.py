@@ -1,4 +1,4 @@
-"""What printed numbers are compared with: values by run, from the passes or from the sheets."""
+"""Select the values to compare printed numbers with: by run, from the passes or the sheets."""
 
 from __future__ import annotations
 

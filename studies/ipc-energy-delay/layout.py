@@ -1,4 +1,4 @@
-"""The authors' folders: <platform>/<node>/experiment_data_<date>/<kind>/<language>/<ipc>/*.txt."""
+"""Read the authors' folders: <platform>/<node>/experiment_data_<date>/<kind>/…/*.txt."""
 
 from __future__ import annotations
 

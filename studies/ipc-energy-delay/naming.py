@@ -1,4 +1,4 @@
-"""How platforms, technologies, languages and numbers are written for readers."""
+"""Format platforms, technologies, languages and numbers for readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the authors' files hold, before any recipe: values by run, and what no value comes from."""
+"""Collect the values of the authors' files by run, before any recipe, and the unused files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The paper's tables as printed (published.csv), and when a value prints as a number."""
+"""Read the paper's printed tables (published.csv), and decide when a value prints as a number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the data show about the printed numbers; then what they show about themselves."""
+"""State remarks on the printed numbers, and then on the data themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the authors' sheets show beside the passes, and beside each other."""
+"""State differences between the authors' sheets and the passes, and between the sheets."""
 
 from __future__ import annotations
 

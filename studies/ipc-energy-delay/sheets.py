@@ -1,4 +1,4 @@
-"""The authors' own sheets: a column per language, a row per run, without the run's date.
+"""Read the authors' own sheets: a column per language, a row per run, without the run's date.
 
 `statistics_<node>/<ipc>.txt` holds the sums of samples of each run, and `measurements/` what the
 tables were made from: energies (padded there), times, and resources. No run is made from a row

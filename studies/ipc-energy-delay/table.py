@@ -1,4 +1,4 @@
-"""A table with a row per run, where somebody has summed up the authors' files already."""
+"""Read a table with a row per run that others made from the authors' files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the experiments were conducted, as the recordings' own time stamps and files show it."""
+"""Compute how the experiments were conducted, from the recordings' own time stamps and files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The replication package's own layout: run folders with files of PowerJoular and of a sampler.
+"""Read the replication package's layout: run folders with files of PowerJoular and of a sampler.
 
 A run's folder holds what several tools left in several sessions. Here each file gets one of
 three fates: a recording of a node's process, a node's memory, or set aside with the reason.

@@ -1,4 +1,4 @@
-"""What the authors' data hold, however they came: planned runs, recordings, memory, leftovers."""
+"""Define the content of the authors' data: planned runs, recordings, memory, unused files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the recordings show about themselves and about what was printed from them."""
+"""State remarks on the recordings and on the numbers that were printed from them."""
 
 from __future__ import annotations
 

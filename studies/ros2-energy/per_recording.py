@@ -1,4 +1,4 @@
-"""A table with a row per recording, made from the package by others: where only that is at hand.
+"""Read a table with a row per recording that others made from the package.
 
 Its rows hold what the authors' recipe takes from a file (means, sums, counts) with start and
 length, so a recording that runs on past its run cannot be cut; such a row has no window.

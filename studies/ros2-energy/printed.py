@@ -1,4 +1,4 @@
-"""The paper's tables of means, each printed number beside what the recordings give."""
+"""Compare the means of the paper's tables with those of the recordings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The paper's tests, each printed statistic and p-value beside what the recordings give.
+"""Compare the statistics and p-values of the paper's tests with those of the recordings.
 
 All tests are on the mean power of a run's node. Values are those of the authors' recipe; where
 that misses, the same test with outliers taken out (which the paper does at places it doesn't

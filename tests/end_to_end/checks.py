@@ -1,4 +1,4 @@
-"""What the tests of `wattwire check` share: the cells to check, and how to read its output."""
+"""Choose cells for the tests of `wattwire check`, and read its output."""
 
 from __future__ import annotations
 

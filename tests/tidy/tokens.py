@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _TOKEN = re.compile(
     r"""
@@ -21,8 +21,7 @@ _CONTROL = frozenset({"func", "if", "for", "while", "switch", "catch", "constexp
 _NO_BODY = frozenset({";", "}", ")", "=", "."})
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(NamedTuple):
     """One token: its kind (name, string, mark), its text without quotes, and its line number."""
 
     kind: str

@@ -46,9 +46,10 @@ def text_of(path: Path) -> str | None:
         return None
 
 
-def texts() -> list[tuple[Path, str]]:
+@cache
+def texts() -> tuple[tuple[Path, str], ...]:
     """Return the paths and contents of all text files."""
-    return [(path, text) for path in files() if (text := text_of(path)) is not None]
+    return tuple((path, text) for path in files() if (text := text_of(path)) is not None)
 
 
 def is_fixture(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""A test that fails beside others is repeated once; a fault or a third such test fails the run."""
+"""Test that a failed test is repeated once alone, and that a fault or a third one fails the run."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The middleware and cells of the catalogue, with their merged manifests."""
+"""Define the middleware and cells of the catalogue, with their merged manifests."""
 
 from __future__ import annotations
 

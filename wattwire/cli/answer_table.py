@@ -30,7 +30,7 @@ def lines(document: Document, width: int) -> list[str]:
         return []
     level, family = words.confidence(study.confidence), study.contrasts.family
     simultaneous = f", all {family} together" if family > 1 else ""
-    headings = ("response", "", f"estimate [{level} CI{simultaneous}]", "")
+    headings = ("response", "", f"estimate [{level} interval{simultaneous}]", "")
     table_lines = table([headings, *answer_rows[:ROWS_MAX]], "<<<<", width, indent="")
     hidden_count = len(answer_rows) - ROWS_MAX
     table_lines += [f"and {hidden_count} more on the page"] if hidden_count > 0 else []

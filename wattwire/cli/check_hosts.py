@@ -1,4 +1,4 @@
-"""The hosts on which `wattwire check` runs nodes: this one, or those of a rig."""
+"""Start the hosts on which `wattwire check` runs nodes: this one, or those of a rig."""
 
 from __future__ import annotations
 

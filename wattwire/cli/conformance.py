@@ -188,8 +188,8 @@ def _cost_words(cost: HarnessCost | None, reason: str) -> str:
     if cost is None:
         return f"not measured: {reason or 'it has no bare client (bare.*)'}"
     return (
-        f"its kit adds {cost.added_us:.1f} µs to a round trip of {cost.bare_us:.0f} µs (95 % CI "
-        f"{cost.added_us_low:.1f} to {cost.added_us_high:.1f}, {cost.pairs} pairs)"
+        f"its kit adds {cost.added_us:.1f} µs to a round trip of {cost.bare_us:.0f} µs (95 % "
+        f"interval {cost.added_us_low:.1f} to {cost.added_us_high:.1f}, {cost.pairs} pairs)"
     )
 
 

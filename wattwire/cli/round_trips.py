@@ -1,4 +1,4 @@
-"""Measure round trips of cells: beside a bare client, and of a server with strangers' clients."""
+"""Measure round trips of cells: against a bare client, and with clients of other cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A host of a run: its files, programs and sockets, all through its agent."""
+"""Represent a host of a run: its files, programs and sockets, all through its agent."""
 
 from __future__ import annotations
 
@@ -272,8 +272,8 @@ class Host:
 
     def interface_addresses(self) -> dict[str, str]:
         """Return the first IPv4 address of each interface that has one."""
-        found = self.agent.request("addresses")["interfaces"]
-        return {entry["name"]: entry["ipv4"][0]["address"] for entry in found if entry["ipv4"]}
+        interfaces = self.agent.request("addresses")["interfaces"]
+        return {entry["name"]: entry["ipv4"][0]["address"] for entry in interfaces if entry["ipv4"]}
 
 
 def in_parallel(function: Callable[[Host], Result], hosts: Collection[Host]) -> list[Result]:

@@ -29,8 +29,8 @@ _IN_USE = re.compile(r"^FRAG: inuse (\d+)", re.MULTILINE)
 
 def incomplete_datagrams(host: Host) -> int:
     """Return the number of incomplete datagrams in the reassembly queue of a host."""
-    found = _IN_USE.search(_content(host, SOCKETS))
-    return int(found[1]) if found else 0
+    in_use = _IN_USE.search(_content(host, SOCKETS))
+    return int(in_use[1]) if in_use else 0
 
 
 def _content(host: Host, path: Path) -> str:

@@ -47,7 +47,7 @@ LOGIN_LINE_BYTES_MAX = 64 << 10
 LOGIN_BYTES_MAX = 16 << 20
 """Bytes of a line, and of all lines, that a host may write before its agent serves."""
 OPTIONS = {
-    "BatchMode": "yes",  # asks nothing, because nobody would answer
+    "BatchMode": "yes",  # asks nothing, because no user would answer
     "StrictHostKeyChecking": "yes",
     "ConnectTimeout": CONNECT_TIMEOUT_S,
     "ControlMaster": "no",  # the connection ends with its process
@@ -118,7 +118,7 @@ _REMEDIES = {
     "otherwise, another machine answers.",
     "Host key verification failed": "Connect once by hand (ssh {to}), compare the fingerprint, and "
     "accept the key.",
-    "Permission denied": "Allowed: a key that needs no question, because nobody answers one. Copy "
+    "Permission denied": "Allowed: a key without a passphrase, because no user can enter one. Copy "
     "a key to the host (ssh-copy-id {to}), or load it into the agent of ssh (ssh-add).",
     "Connection refused": "Start the ssh server of the host, or set its Port in the configuration "
     "of ssh.",
@@ -405,8 +405,8 @@ class Start:
         """Return the error for a connection that ended before the agent served."""
         to, code = self._spec.to, self._pipe.wait(POLL_S)
         text = "\n".join(self._pipe.messages())
-        for found, remedy in _REMEDIES.items():
-            if found in text:
+        for message, remedy in _REMEDIES.items():
+            if message in text:
                 advice = remedy.format(name=self._spec.name, to=to)
                 return self._error(f"ssh {to}: {self._messages()}. {advice}")
         if self._facts or code == 255:

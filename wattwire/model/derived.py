@@ -7,7 +7,7 @@ they are computed on reading.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import polars as pl
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from wattwire.model.deployment import role_of_column
 from wattwire.model.flows import COLUMN
+from wattwire.model.metrics import OF_FLOWS
 from wattwire.model.quantiles import QUANTILE
 
 FloatArray = NDArray[np.float64]
@@ -66,21 +67,14 @@ def known_geometric_mean(values: FloatArray) -> float | None:
 
 
 def derived(frame: pl.DataFrame) -> dict[str, FloatArray]:
-    """Return the derived metrics of a summary by name, each of shape (rows,). NaN means unknown."""
-    sent, in_costs = column(frame, "sent"), messages_of_costs(frame)
-    expected = after_warmup(frame, "expected")
-    rate_hz = column(frame, "rate_hz_achieved")
-    return {
-        "memory_kib_per_node": mean_of(frame, members(frame, "memory_kib")),
-        "loss_share": _ratio(after_warmup(frame, "lost"), expected),
-        "failed_share": _ratio(after_warmup(frame, "failed"), expected),
-        "reordered_share": _ratio(column(frame, "reordered"), column(frame, "received_unique")),
-        "energy_uj_per_message": 1e6 * _ratio(column(frame, "energy_message_j"), in_costs),
-        # This energy covers the whole run, so it is divided by all sent messages.
-        "energy_idle_subtracted_uj_per_message": 1e6
-        * _ratio(column(frame, "energy_idle_subtracted_j"), sent),
-        "time_us_per_message": _ratio(np.full(frame.height, 1e6), rate_hz),
-        "power_above_machine_w": column(frame, "power_window_w") - column(frame, "power_machine_w"),
+    """Return the derived metrics of a summary by name, each of shape (rows,). NaN means unknown.
+
+    Those of OF_FLOWS have a column per flow of the summary as well.
+    """
+    suffixes = sorted({flow_suffix(name) for name in frame.columns} - {""})
+    of_flows = [name for name in DERIVED if name in OF_FLOWS]
+    return {name: compute(frame, "") for name, compute in DERIVED.items()} | {
+        f"{name}{suffix}": DERIVED[name](frame, suffix) for suffix in suffixes for name in of_flows
     }
 
 
@@ -153,6 +147,34 @@ def due_after_warmup(frame: pl.DataFrame, suffix: str = "") -> FloatArray:
     """Return the deliveries that were due after the warm-up, sent or not, shape (rows,)."""
     unsent = np.nan_to_num(after_warmup(frame, "unsent", suffix))
     return after_warmup(frame, "expected", suffix) + unsent
+
+
+DERIVED: dict[str, Callable[[pl.DataFrame, str], FloatArray]] = {
+    "memory_kib_per_node": lambda frame, _: mean_of(frame, members(frame, "memory_kib")),
+    "loss_share": lambda frame, flow: _ratio(
+        after_warmup(frame, "lost", flow), after_warmup(frame, "expected", flow)
+    ),
+    "failed_share": lambda frame, flow: _ratio(
+        after_warmup(frame, "failed", flow), after_warmup(frame, "expected", flow)
+    ),
+    "reordered_share": lambda frame, flow: _ratio(
+        column(frame, f"reordered{flow}"), column(frame, f"received_unique{flow}")
+    ),
+    "energy_uj_per_message": lambda frame, _: (
+        1e6 * _ratio(column(frame, "energy_message_j"), messages_of_costs(frame))
+    ),
+    # This energy covers the whole run, so it is divided by all sent messages.
+    "energy_idle_subtracted_uj_per_message": lambda frame, _: (
+        1e6 * _ratio(column(frame, "energy_idle_subtracted_j"), column(frame, "sent"))
+    ),
+    "time_us_per_message": lambda frame, _: _ratio(
+        np.full(frame.height, 1e6), column(frame, "rate_hz_achieved")
+    ),
+    "power_above_machine_w": lambda frame, _: (
+        column(frame, "power_window_w") - column(frame, "power_machine_w")
+    ),
+}
+"""Metric → its values, of shape (rows,), for a frame and "" or the suffix of a flow."""
 
 
 def _or_whole_run(frame: pl.DataFrame, name: str, whole: str) -> FloatArray:

@@ -65,7 +65,7 @@ def read_document(path: Path) -> Document:
     for name, digest in {RESULTS: None, **files}.items():
         _check_content(path, name, digest)
     where = path.parent / RESULTS
-    stored = _json(where, object_hook=lambda found: _with_table(path.parent, files, found))
+    stored = _json(where, object_hook=lambda entry: _with_table(path.parent, files, entry))
     writer = stored.get("wattwire") if isinstance(stored, dict) else None
     try:
         kinds = {name: result_type(name) for name in topics()}
@@ -166,11 +166,11 @@ def _check_content(path: Path, name: str, digest: Any) -> None:
         )
 
 
-def _with_table(folder: Path, files: Mapping[str, Any], found: dict[str, Any]) -> Any:
+def _with_table(folder: Path, files: Mapping[str, Any], entry: dict[str, Any]) -> Any:
     """Return the table for an object that refers to one, and any other object as it is."""
-    name = found.get(REFERENCE) if len(found) == 1 else None
+    name = entry.get(REFERENCE) if len(entry) == 1 else None
     is_table = isinstance(name, str) and name in files
-    return StoredTable(pl.read_parquet(folder / str(name), glob=False)) if is_table else found
+    return StoredTable(pl.read_parquet(folder / str(name), glob=False)) if is_table else entry
 
 
 def _compare_names(stored: Mapping[str, Any], kinds: Mapping[str, Any]) -> None:

@@ -183,7 +183,7 @@ class AgentClient:
     def _keep_alive(self, patience_s: float) -> None:
         """Let the agent end after a silence, and be silent for less until it has ended.
 
-        A broken connection then leaves nothing running, even if nobody closes it.
+        A broken connection then leaves nothing running, even if it is never closed.
         """
         self.request("heartbeat", patience_s=patience_s)
         period_s = patience_s / HEARTBEATS

@@ -1,4 +1,4 @@
-"""The process that leads to an agent: its pipes, its messages and its end.
+"""Run the process that leads to an agent: its pipes, its messages and its end.
 
 A far host may write anything, so the bytes of a line and of the log are limited.
 """

@@ -1,4 +1,4 @@
-"""The emulator's binary formats, as numpy types: frames in logical time, and its log."""
+"""Define the emulator's binary formats as numpy types: frames in logical time, and its log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a cell's server takes for its own client and for clients of other cells.
+"""Store how long a cell's server takes for its own client and for clients of other cells.
 
 `wattwire check CELL` measures it. Campaigns copy it, and their pages name a server that is much
 slower for strangers: a cell's own client may write or acknowledge in a way that no user's does.

@@ -1,4 +1,4 @@
-"""What a run depends on, who watches it, and what its end means at each point of the run.
+"""List what a run depends on, who watches it, and what its end means at each point of the run.
 
 Only the end of what a run measures is a result, because it may be an effect of the load. The rest
 is the harness: without it, the numbers describe something else. Its end fails the attempt, which

@@ -76,7 +76,7 @@ def reasons(processes: RunProcesses, ended: str, problem: str) -> list[Reason]:
         if state.exit is not None and not _was_killed(state.exit)
     }
     texts.setdefault(ended, problem)
-    found = []
+    causes = []
     for process, text in texts.items():
         cause = cause_in(text)
         if cause is not None:
@@ -84,8 +84,8 @@ def reasons(processes: RunProcesses, ended: str, problem: str) -> list[Reason]:
             detail = (
                 f"{process} failed before GO: {_words(cause, where, _ports(processes, process))}"
             )
-            found.append(Reason(Verdict.FAILED, cause.code, detail))
-    return found
+            causes.append(Reason(Verdict.FAILED, cause.code, detail))
+    return causes
 
 
 def _was_killed(exit_status: Mapping[str, Any]) -> bool:

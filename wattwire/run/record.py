@@ -1,4 +1,4 @@
-"""An attempt of a run, and the record of what happened on its hosts and in its processes."""
+"""Record an attempt of a run: what happened on its hosts and in its processes."""
 
 from __future__ import annotations
 

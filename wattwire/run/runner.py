@@ -356,7 +356,7 @@ class OneRun:
         waits: list[Callable[[], object]] = []
         for name, host in self._hosts.items():
             folder = host.folder_of(self._folder, self.record.token)
-            made = host.submit_folder(folder)
+            folder_made = host.submit_folder(folder)
             started = host.agent.submit(
                 "sample_start",
                 path=str(folder / records[name].readings),
@@ -367,7 +367,7 @@ class OneRun:
                 # Hosts of one boot share a machine, whose meters only one of them reads.
                 machine_wide=records[name].machine == name,
             )
-            waits += [made, functools.partial(host.agent.reply, "sample_start", started)]
+            waits += [folder_made, functools.partial(host.agent.reply, "sample_start", started)]
         for wait in waits:
             wait()
 

@@ -30,10 +30,10 @@ def _arguments(document: Any) -> Iterator[list[str]]:
     if not isinstance(document, dict):
         return
     commands, members = (document.get(key) for key in ("commands", "members"))
-    found = [*commands.values()] if isinstance(commands, dict) else []
+    lists = [*commands.values()] if isinstance(commands, dict) else []
     for table in members.values() if isinstance(members, dict) else ():
         rows = table if isinstance(table, list) else []
-        found += [row.get("argv") for row in rows if isinstance(row, dict)]
-    for argv in found:
+        lists += [row.get("argv") for row in rows if isinstance(row, dict)]
+    for argv in lists:
         if isinstance(argv, list) and argv and all(isinstance(word, str) for word in argv):
             yield argv

@@ -16,10 +16,10 @@ _MAPPED = re.compile(rf"\S+ \S+ \S+ \S+ +(\d+) +{SHARED_MEMORY}/(.+)")
 
 def shared_files() -> set[tuple[str, int]]:
     """Return the (name, inode) of each file in /dev/shm."""
-    found = set()
+    files = set()
     with contextlib.suppress(OSError):
-        found = {(entry.name, entry.inode()) for entry in os.scandir(SHARED_MEMORY)}
-    return found
+        files = {(entry.name, entry.inode()) for entry in os.scandir(SHARED_MEMORY)}
+    return files
 
 
 def session_of(leader: int) -> list[int]:
@@ -66,14 +66,14 @@ class SharedMemory:
 
         Return the files that are recorded for the first time.
         """
-        found = used_by(session_of(leader)) - self._before
-        names = [name for name, _ in found if len(name) >= COMPANION_NAME_MIN]
+        files = used_by(session_of(leader)) - self._before
+        names = [name for name, _ in files if len(name) >= COMPANION_NAME_MIN]
         words = re.compile(rf"(?<![A-Za-z0-9])({'|'.join(map(re.escape, names))})(?![A-Za-z0-9])")
         if names:
-            found |= {file for file in shared_files() - self._before if words.search(file[0])}
-        found -= self._own
-        self._own |= found
-        return found
+            files |= {file for file in shared_files() - self._before if words.search(file[0])}
+        files -= self._own
+        self._own |= files
+        return files
 
     def remove_unused(self) -> None:
         """Remove the recorded files that no process uses any more."""

@@ -1,4 +1,4 @@
-"""A process that ends the nodes of its harness and removes their files, however the harness ends.
+"""End the nodes of a harness and remove their files, however the harness ends.
 
 A node that keeps the contract ends when its standard input closes. A node that does not, and the
 processes that it started, would outlive a killed harness and change later measurements.

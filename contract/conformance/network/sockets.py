@@ -45,7 +45,7 @@ def open_sockets(root: int) -> list[OpenSocket]:
     These are listening TCP sockets and UDP sockets without a peer. The kernel chooses the local
     address of a connected socket by the route to its peer, so connected sockets are not returned.
     """
-    found = {}
+    sockets = {}
     for pid in _processes(root):
         with contextlib.suppress(OSError):  # the process has ended
             table = _table(pid)
@@ -53,8 +53,8 @@ def open_sockets(root: int) -> list[OpenSocket]:
                 if inode in table:
                     protocol, address, port = table[inode]
                     device = "" if protocol in STREAMS else _device(pid, descriptor)
-                    found[inode] = OpenSocket(protocol, address, port, device)
-    return list(found.values())
+                    sockets[inode] = OpenSocket(protocol, address, port, device)
+    return list(sockets.values())
 
 
 def _processes(root: int) -> set[int]:

@@ -22,6 +22,19 @@ print('READY {}', file=open(3, "w"), flush=True)
 sys.stdin.read()
 """
 
+CRASH_AT_STOP = """
+import mmap, os, sys, time
+lines = open(3, "w")
+print('READY {}', file=lines, flush=True)
+time.sleep(0.3)  # the harness has observed the node without the file
+file = open(sys.argv[1], "wb+")
+file.truncate(100)
+mapped = mmap.mmap(file.fileno(), 100)
+print('SENT {}', file=lines, flush=True)
+sys.stdin.readline()
+os._exit(4)
+"""
+
 
 class Cell:
     name, env = "cell", {}
@@ -45,6 +58,22 @@ def test_a_killed_node_leaves_neither_its_segment_nor_its_lock(segment: Path, tm
     assert segment.exists() and lock.exists()
     shared_memory.remove_unused()
     assert not segment.exists() and not lock.exists()
+
+
+def test_a_node_that_crashes_at_stop_leaves_no_segment_that_it_created_after_ready(
+    segment: Path, tmp_path: Path
+):
+    cell: Any = Cell(segment)
+    cell.argv = [sys.executable, "-c", CRASH_AT_STOP, str(segment)]
+    shared_memory = SharedMemory()
+    node = NodeProcess(cell, {}, tmp_path / "node", "node", shared_memory=shared_memory)
+    assert node.wait_line("SENT", 60) is not None, node.last_output()
+    node.write("STOP\n")
+    assert node.wait_exit(60) == 4, node.last_output()
+    node.kill()
+    assert segment.exists()
+    shared_memory.remove_unused()
+    assert not segment.exists()
 
 
 def test_a_segment_that_existed_before_or_that_another_process_uses_stays(

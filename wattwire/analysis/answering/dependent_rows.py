@@ -1,6 +1,6 @@
 """Refuse the model of imported rows that depend on each other within their only block.
 
-A row of an imported table counts as a run on the word of whoever imports it. With several blocks,
+A row of an imported table counts as a run, because the user declares it. With several blocks,
 the error of a ratio comes from whole blocks. With one block, it comes from single rows. If these
 are samples of a series, they repeat each other, and the interval would be much too narrow.
 

@@ -1,4 +1,4 @@
-"""Which rows have given levels, for columns of every type that the store can hold."""
+"""Test the selection of rows by levels, for columns of every type that the store can hold."""
 
 import polars as pl
 import pytest

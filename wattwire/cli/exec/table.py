@@ -401,15 +401,15 @@ def _remainder_sentences(executed: Executed) -> Iterator[str]:
     names = {row.name for row in executed.rows}
     if any(name.endswith(UNSEEN) for name in names):
         yield (
-            f"The row {UNSEEN} is no process. It has the CPU time of several: of the processes "
-            "above after their last scan, and of those that no scan saw. The number of these is "
-            "unknown."
+            f"The row {UNSEEN} has CPU time that cannot be attributed to a single process: of the "
+            "processes above after their last scan, and of those that no scan saw. The number of "
+            "these is unknown."
         )
     if any(name.endswith(TEARDOWN) for name in names):
         yield (
-            f"The row {TEARDOWN} is no process. It has the CPU time of several that the kernel's "
-            "records of their ends omit: up to a clock tick of each, and the time in which they "
-            "freed their memory."
+            f"The row {TEARDOWN} has CPU time that cannot be attributed to a single process, "
+            "because the kernel's records of the processes' ends omit it: up to a clock tick of "
+            "each, and the time in which they freed their memory."
         )
 
 

@@ -28,7 +28,7 @@ def test_one_answer_needs_no_table_and_many_are_cut_with_their_number():
     assert lines(results(2.0), 80) == []
     told = lines(results(*[2.0 + at for at in range(14)]), 80)
     assert told[0].split() == [
-        "response", "estimate", "[95", "%", "CI,", "all", "14", "together]",
+        "response", "estimate", "[95", "%", "interval,", "all", "14", "together]",
     ]  # fmt: skip
     assert told[1].split() == [
         "median", "latency", "B", "/", "A", "2.00", "[1.80,", "2.20]", "different",

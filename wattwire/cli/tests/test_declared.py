@@ -1,4 +1,4 @@
-"""The controller and the conformance suite declare the same of each cell (C-03)."""
+"""Test that the controller and the conformance suite declare the same of each cell (C-03)."""
 
 from types import SimpleNamespace
 

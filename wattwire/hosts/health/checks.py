@@ -42,13 +42,13 @@ def check_rig(
     for names in machines.values():
         # A host of kind local is outside of namespaces, which hide some of the machine's values.
         first = next((n for n in names if hosts.rig.hosts[n].kind == LOCAL), names[0])
-        found = [
+        findings = [
             replace(item, hosts=tuple(names))
             for item in machine_findings(
                 hosts.by_name[first], version, languages, len(machines) == 1
             )
         ]
-        health.sections[f"Machine of {', '.join(names)}"] = found
+        health.sections[f"Machine of {', '.join(names)}"] = findings
     for name, host in hosts.by_name.items():
         health.sections[f"Host {name}"] = [clock_finding(host), fragment_finding(host)]
     for name in hosts.rig.networks:

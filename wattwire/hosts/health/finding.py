@@ -1,4 +1,4 @@
-"""A property of a host that changes measured values, and short programs that read it."""
+"""Define a property of a host that changes measured values, and read it by short programs."""
 
 from __future__ import annotations
 

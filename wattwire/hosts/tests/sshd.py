@@ -1,4 +1,4 @@
-"""An ssh server for tests, with keys of its own, as one or more hosts of this machine."""
+"""Start an ssh server for tests, with keys of its own, as one or more hosts of this machine."""
 
 from __future__ import annotations
 

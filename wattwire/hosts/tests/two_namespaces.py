@@ -1,4 +1,4 @@
-"""A rig of two namespaces with one network between them."""
+"""Define a rig of two namespaces with one network between them."""
 
 DOCUMENT = {
     "hosts": {"robot": {"kind": "netns"}, "edge": {"kind": "netns"}},

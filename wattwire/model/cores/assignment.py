@@ -97,14 +97,14 @@ def _listed(level: str, names: Mapping[str, str], machine: Machine) -> Assignmen
         raise CoresGapError(
             f"cores = {level}: found {listed(unknown)}; allowed: {listed(sorted(known))}"
         )
-    asked = {cpu for cpus in lists.values() for cpu in cpus}
-    absent = sorted(asked - machine.online)
+    requested = {cpu for cpus in lists.values() for cpu in cpus}
+    absent = sorted(requested - machine.online)
     if absent:
         raise CoresGapError(
             f"cores = {level}: found CPU {listed([*map(str, absent)])}; online are "
             f"{listed([*map(str, sorted(machine.online))])}"
         )
-    outside = sorted(asked - machine.allowed)
+    outside = sorted(requested - machine.allowed)
     if outside:
         raise CoresGapError(
             f"cores = {level}: found CPU {listed([*map(str, outside)])}; wattwire may use "
@@ -115,5 +115,5 @@ def _listed(level: str, names: Mapping[str, str], machine: Machine) -> Assignmen
         own = lists.get(process) or lists.get(name) or lists.get(ANY)
         if own:
             cpus[process] = own
-    remaining = machine.allowed - asked
-    return Assignment(cpus, tuple(sorted(asked)) if remaining else ())
+    remaining = machine.allowed - requested
+    return Assignment(cpus, tuple(sorted(requested)) if remaining else ())

@@ -1,4 +1,4 @@
-"""The CPUs of a machine, and how near two of them are."""
+"""Define the CPUs of a machine, and how near two of them are."""
 
 from __future__ import annotations
 

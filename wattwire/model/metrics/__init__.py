@@ -1,4 +1,4 @@
-"""The registry of the metrics of runs, and the look-up of their names.
+"""Register the metrics of runs, and find them by their names.
 
 A metric of a run is a column of the summary. A metric of a node has a column per node,
 `NAME.ROLE.INDEX`, and per service process, `NAME.SERVICE`. A metric of a counter has a column per

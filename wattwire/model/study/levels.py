@@ -1,4 +1,4 @@
-"""The factors of a study, and the levels that they can have."""
+"""Define the factors of a study, and the levels that they can have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The value types of a study."""
+"""Define the value types of a study."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -147,12 +147,40 @@ MACHINE: dict[str, Any] = {
 
 
 def write_campaign(folder: Path, shape: Shape | None = None, seed: int = 1) -> Path:
-    """Write a campaign to `folder` and return its path."""
+    """Write a campaign to `folder` and return its path.
+
+    Simulating the runs takes half a second, so campaigns that differ only in their study share it.
+    """
     shape = shape or Shape()
+    key = repr((replace(shape, study={}), seed))
+    if key in _WRITTEN:
+        assert not (folder / "journal.sqlite").exists(), f"{folder} has a campaign"
+        for path, content in _WRITTEN[key].items():
+            if content is None:
+                (folder / path).mkdir(parents=True, exist_ok=True)
+            else:
+                (folder / path).write_bytes(content)
+    else:
+        _simulate(folder, shape, seed)
+        _WRITTEN[key] = {
+            path.relative_to(folder): None if path.is_dir() else path.read_bytes()
+            for path in (folder, *sorted(folder.rglob("*")))
+        }
+        if len(_WRITTEN) > WRITTEN_MAX:
+            del _WRITTEN[next(iter(_WRITTEN))]
+    # Not frozen, because tests edit this document, and a reader would report the edits.
+    (folder / "study.json").write_text(json.dumps(study_document(shape)))
+    return folder
+
+
+_WRITTEN: dict[str, dict[Path, bytes | None]] = {}
+"""Files and folders (None) of the latest campaigns by their shape without the study, and seed."""
+WRITTEN_MAX = 16
+
+
+def _simulate(folder: Path, shape: Shape, seed: int) -> None:
     rng = np.random.default_rng(seed)
     campaign = Campaign.create(folder)
-    # Not frozen, because tests edit these documents, and a reader would report the edits.
-    campaign.write_json("study.json", study_document(shape))
     campaign.write_json("machine.json", MACHINE)
     plan: list[dict[str, Any]] = []
     index = 0
@@ -197,7 +225,6 @@ def write_campaign(folder: Path, shape: Shape | None = None, seed: int = 1) -> P
     planned = [row for row in plan if row["run"]]
     campaign.journal.write_plan((r["run"], r["block"], r["position"], "") for r in planned)
     campaign.close()
-    return folder
 
 
 def _write_run(

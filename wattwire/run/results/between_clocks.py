@@ -69,14 +69,16 @@ class OrderTally:
         for (sender, node), frame in arrived.group_by("sender", "node", maintain_order=True):
             self._ends_ns.setdefault((sender, node), []).append(frame["end_ns"])
 
-    def count(self) -> int:
-        """Return the number of reordered messages of all streams."""
+    def summary(self) -> dict[str, float | None]:
+        """Return the number of reordered messages of all streams; nothing without messages."""
+        if not self._senders:
+            return {}
         reordered = 0
         for parts in self._ends_ns.values():
             ends_ns = np.concatenate([part.to_numpy() for part in parts])
             earliest_later_ns = np.minimum.accumulate(ends_ns[::-1])[::-1][1:]
             reordered += int((ends_ns[:-1] > earliest_later_ns).sum())
-        return reordered
+        return {"reordered": reordered}
 
 
 def clock_bands_us(flows: Sequence[Flow], clocks: NodeClocks) -> dict[str, float]:

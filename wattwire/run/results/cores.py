@@ -47,7 +47,7 @@ def where_it_ran(
     nodes = [node.process for node in record.nodes]
     if not nodes or not record.window.get("end_ns"):
         return {}, {}, []
-    asked = {process: cpus for m in record.cores for process, cpus in m.assignment.cpus.items()}
+    assigned = {process: cpus for m in record.cores for process, cpus in m.assignment.cpus.items()}
     row: Row = {}
     for column, quantity, scale in COUNTS:
         increase = total(_increase(record, readings, quantity, process) for process in nodes)
@@ -66,12 +66,14 @@ def where_it_ran(
     for name, column in COLUMN_OF.items():
         shares = [pair[name] for pair in pairs]
         row[column] = sum(shares) / len(shares) if shares else None
-    return row, document, [*_outside(asked, ran_ns)]
+    return row, document, [*_outside(assigned, ran_ns)]
 
 
-def _outside(asked: Mapping[str, Iterable[int]], ran_ns: Mapping[str, ByCpu]) -> Iterable[Reason]:
+def _outside(
+    assigned: Mapping[str, Iterable[int]], ran_ns: Mapping[str, ByCpu]
+) -> Iterable[Reason]:
     """Yield a reason for each process that ran on other CPUs than it was given."""
-    for process, cpus in asked.items():
+    for process, cpus in assigned.items():
         by_cpu = {cpu: float(ns.sum()) for cpu, ns in ran_ns.get(process, {}).items()}
         elsewhere = {cpu: ns for cpu, ns in by_cpu.items() if cpu not in {*cpus}}
         share = sum(elsewhere.values()) / max(1.0, sum(by_cpu.values()))

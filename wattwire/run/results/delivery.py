@@ -23,10 +23,10 @@ from wattwire.model.ledger import (
 )
 from wattwire.model.metrics import METRICS, SENT_RECORDS
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED, FLAG_WARM_UP
-from wattwire.run.results.between_clocks import OrderTally, VariationTally, clock_bands_us
+from wattwire.run.results.between_clocks import clock_bands_us
 from wattwire.run.results.hops import HopTally
 from wattwire.run.results.saturation import BacklogTally, GrowthTally, Schedule, Waits, WaitTally
-from wattwire.run.results.throughput import ThroughputTally
+from wattwire.run.results.tallies import Columns, Tallies, TallyFacts
 from wattwire.store import Messages
 
 _RESTING = tuple(name for name, metric in METRICS.items() if metric.needs == SENT_RECORDS)
@@ -169,7 +169,8 @@ class Tallied:
     latency: dict[str, float | None]
     lateness: dict[str, float | None]
     hops: dict[str, float | None]
-    variation: dict[str, float | None]
+    columns: Columns
+    """Columns of the tallies that flows also have."""
     between_clocks: dict[str, float]
     """Bands of one-way latencies; empty without a rig or without one-way flows."""
     unsent: int
@@ -178,7 +179,6 @@ class Tallied:
     """Sender whose backlog grew until the end of its schedule → its backlogs (`BacklogTally`)."""
     waits: dict[int, Waits]
     """Sender of calls → how long its calls occupied it."""
-    throughput: dict[str, float | None]
     goals_without_result: int
     """Goals without a record of their result, although every call has a record (C-12)."""
 
@@ -214,14 +214,14 @@ def tallied(
     """
     schedules = schedules or {}
     corrupt, results, latency, hops = 0, 0, LatencyTally(), HopTally(flows, unrecorded)
-    growth, variation, backlog = GrowthTally(), VariationTally(), BacklogTally(schedules)
+    growth, backlog = GrowthTally(), BacklogTally(schedules)
     one_way, waits = [flow for flow in flows if not flow.result], WaitTally(flows)
     of_calls = [flow for flow in flows if flow.result]
-    order, rates = OrderTally(one_way), ThroughputTally(flows, rates_span_ns)
+    tallies = Tallies(TallyFacts(flows, rates_span_ns))
     late_us: list[pl.Series] = []
     known_senders = announced(messages.origins, flows)
     for part in ledger(messages.parts(), flows, known_senders, late_after_ns, drain, unrecorded):
-        for tally in (latency, growth, variation, backlog, order, waits, rates):
+        for tally in (latency, growth, backlog, waits, tallies):
             tally.add(part.deliveries)
         for passages in part.passages:
             hops.add(passages)
@@ -239,7 +239,6 @@ def tallied(
     if one_way:
         counts["undelivered"] = latency.counts.of(Fate.UNDELIVERED)
         quantiles["undelivered_after_warmup"] = latency.after_warmup(Fate.UNDELIVERED)
-        counts["reordered"] = order.count()
     if period_ns or schedules:
         quantiles |= growth.summary()
     scheduled = sum(
@@ -248,9 +247,9 @@ def tallied(
         if flow.sender in schedules
     )
     return Tallied(
-        counts, quantiles, lateness, hops.summary(latency.counts), variation.summary(),
+        counts, quantiles, lateness, hops.summary(latency.counts), tallies.summary(),
         between_clocks, max(0, scheduled - counts["expected"]), backlog.growing(), waits.waits,
-        rates.summary(), calls - results,
+        calls - results,
     )  # fmt: skip
 
 

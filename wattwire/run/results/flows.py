@@ -1,6 +1,7 @@
 """Compute the counts, latency, rate and throughput of each flow of a study with `[[flow]]` tables.
 
-The columns are those of the whole run with the suffix `.flow.NAME`.
+The columns are those of the whole run with the suffix `.flow.NAME`. `model/derived.py` derives
+further ones from them.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from wattwire.model.latencies import LatencyTally
 from wattwire.model.ledger import Fate, LedgerPart
 from wattwire.model.metrics import OF_FLOWS
 from wattwire.run.results import delivery
-from wattwire.run.results.between_clocks import OrderTally, VariationTally, clock_bands_us
+from wattwire.run.results.between_clocks import clock_bands_us
 from wattwire.run.results.saturation import BacklogTally, Schedule, backlog_growth
-from wattwire.run.results.throughput import ThroughputTally
+from wattwire.run.results.tallies import Columns, Tallies, TallyFacts
 
 RESTING_ON_SENT = (
-    *delivery.RESTING_ON_SENT, *delivery.AFTER_WARMUP, "loss_share", "rate_hz_achieved",
+    *delivery.RESTING_ON_SENT, *delivery.AFTER_WARMUP, "rate_hz_achieved",
 )  # fmt: skip
 """Columns that are unknown if the sender left no records."""
 
@@ -46,45 +47,37 @@ class FlowTally:
 
     def __init__(self, facts: FlowFacts) -> None:
         self._facts = facts
-        self._latency, self._variation = LatencyTally(), VariationTally()
-        self._order, self._backlog = OrderTally([facts.flow]), BacklogTally(facts.schedules)
-        self._throughput, self._sent = ThroughputTally([facts.flow], facts.span_ns), 0
+        self._latency, self._backlog = LatencyTally(), BacklogTally(facts.schedules)
+        self._tallies = Tallies(TallyFacts([facts.flow], facts.span_ns))
+        self._sent = 0
 
     def add(self, part: LedgerPart) -> None:
         """Add one part, with the deliveries of all flows."""
         flow = self._facts.flow
         own = part.deliveries.filter(pl.col("sender") == flow.sender)
-        for tally in (
-            self._latency, self._variation, self._order, self._backlog, self._throughput,
-        ):  # fmt: skip
+        for tally in (self._latency, self._backlog, self._tallies):
             tally.add(own)
         self._sent += delivery.sent_within([part.records], [flow], self._facts.span_ns)
 
-    def summary(self, is_recorded: bool, clocks: NodeClocks | None) -> dict[str, float | None]:
+    def summary(self, is_recorded: bool, clocks: NodeClocks | None) -> Columns:
         """Return the columns of the flow. Call this once, after the last part.
 
         `is_recorded` is false if the sender left no records.
         """
         facts, flow, latency = self._facts, self._facts.flow, self._latency
-        columns: dict[str, float | None] = {**delivery.count_summary(latency.counts, [flow])}
+        columns: Columns = {**delivery.count_summary(latency.counts, [flow])}
         if not flow.result:
             columns["undelivered"] = latency.counts.of(Fate.UNDELIVERED)
         columns |= latency.summary(
             facts.period_ns, delivery.scheduled_deliveries([flow], facts.schedules)
         )
         columns["backlog_growth"] = backlog_growth(self._backlog.growing())
-        columns |= self._variation.summary()
-        reordered, received = self._order.count(), columns["received_unique"]
-        columns["reordered"] = reordered
-        columns["reordered_share"] = reordered / received if received else None
+        columns |= self._tallies.summary()
         if not flow.result:
             columns["undelivered_after_warmup"] = latency.after_warmup(Fate.UNDELIVERED)
-        lost, expected = columns["lost_after_warmup"], columns["expected_after_warmup"]
-        columns["loss_share"] = lost / expected if expected and lost is not None else None
-        seconds = self._throughput.seconds
-        if seconds > 0:
-            columns["rate_hz_achieved"] = self._sent / seconds
-        columns |= self._throughput.summary()
+        begin_ns, end_ns = facts.span_ns
+        if end_ns > begin_ns:
+            columns["rate_hz_achieved"] = self._sent / ((end_ns - begin_ns) / 1e9)
         if clocks:
             columns |= clock_bands_us([flow], clocks)
         if not is_recorded:
@@ -104,11 +97,9 @@ class FlowTallies:
         for tally in self._tallies.values():
             tally.add(part)
 
-    def summary(
-        self, unrecorded: Collection[int], clocks: NodeClocks | None
-    ) -> dict[str, float | None]:
+    def summary(self, unrecorded: Collection[int], clocks: NodeClocks | None) -> Columns:
         """Return the columns of all flows. The nodes in `unrecorded` left no records."""
-        columns: dict[str, float | None] = {}
+        columns: Columns = {}
         for sender, tally in self._tallies.items():
             columns |= tally.summary(sender not in unrecorded, clocks)
         return columns

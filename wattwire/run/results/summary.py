@@ -276,10 +276,11 @@ class Collected:
         self._backlogs, self._waits = tally.backlogs, tally.waits
         self._goals_without_result = tally.goals_without_result
         counts: dict[str, int | None] = {**tally.counts}
-        latency = {**tally.latency}
+        of_window = {**tally.columns, **tally.latency}
         if self._sent_is_unknown():
             counts |= dict.fromkeys(delivery.RESTING_ON_SENT)
-            latency |= dict.fromkeys(delivery.AFTER_WARMUP)
+            of_window |= dict.fromkeys(of_window.keys() & set(delivery.RESTING_ON_SENT))
+            of_window |= dict.fromkeys(delivery.AFTER_WARMUP)
         row: dict[str, Any] = {**counts, **tally.hops}
         if schedules:
             row["unsent"] = None if row["expected"] is None else tally.unsent
@@ -302,11 +303,10 @@ class Collected:
         row["discovery_s_max"] = _maximum_s([r.get("discovery_ns") for r in ready])
         if not window.get("end_ns"):
             return row
-        row |= latency
-        row |= tally.lateness | tally.variation | tally.between_clocks
+        row |= of_window | tally.lateness | tally.between_clocks
         flows, counted_span_ns = record.deployment.flows, self._counted_span_ns()
         sent = None if self._sent_is_unknown() else self._sent_in_cost_window(row)
-        row |= self._rates(sent, tally.throughput)
+        row |= self._rates(sent)
         row["warmup_calls"] = self._warm_up_calls()
         if self.planned.treatment["loop"] == "closed":
             parts = self.messages.parts()
@@ -329,9 +329,7 @@ class Collected:
             return delivery.sent_within(self.messages.parts(), flows, span_ns)
         return int(row["sent"])
 
-    def _rates(
-        self, sent: int | None, throughput: Mapping[str, float | None]
-    ) -> dict[str, float | None]:
+    def _rates(self, sent: int | None) -> dict[str, float | None]:
         """Return the lengths of the window and the rates; `sent` messages follow the warm-up."""
         record, window = self.record, self.record.window
         begin_ns, end_ns = self._rates_span_ns()
@@ -343,7 +341,6 @@ class Collected:
         }
         if sent and end_ns > begin_ns:
             row["rate_hz_achieved"] = sent * SECOND_NS / (end_ns - begin_ns)
-        row |= throughput
         periods_ns = [node.spec["period_ns"] for node in record.nodes if node.sends]
         if periods_ns and all(periods_ns):
             row["rate_hz_offered"] = sum(SECOND_NS / period_ns for period_ns in periods_ns)

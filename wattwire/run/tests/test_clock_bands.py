@@ -54,14 +54,14 @@ def test_delay_variation_needs_no_offset_and_one_way_latency_does():
     assert exact.latency["latency_p50_us"] != wrong.latency["latency_p50_us"]
     for tally in (exact, wrong):
         # Both streams together: 0, 1, … 99, and 0, 3, … 297.
-        assert tally.variation["delay_variation_p50_us"] == pytest.approx(74, abs=1)
-        assert tally.variation["delay_variation_p99_us"] == pytest.approx(291, abs=3)
+        assert tally.columns["delay_variation_p50_us"] == pytest.approx(74, abs=1)
+        assert tally.columns["delay_variation_p99_us"] == pytest.approx(291, abs=3)
 
 
 def test_the_quantiles_of_delay_variation_include_lost_messages():
     tally = tallied([NEAR, far()], [[float(step) for step in range(50)]], [0], lost=49)
-    assert tally.variation["delay_variation_p50_us"] == 49
-    assert tally.variation["delay_variation_p99_us"] is None
+    assert tally.columns["delay_variation_p50_us"] == 49
+    assert tally.columns["delay_variation_p99_us"] is None
 
 
 def test_the_band_of_a_run_is_the_largest_sum_of_both_hosts_bands():

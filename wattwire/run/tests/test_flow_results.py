@@ -13,7 +13,7 @@ from wattwire.model.metrics import OF_FLOWS
 from wattwire.model.sample_codes import FLAG_WARM_UP
 from wattwire.model.study import parse_study
 from wattwire.model.treatment import Treatment
-from wattwire.run.results import delivery
+from wattwire.run.results import delivery, schema
 from wattwire.run.results.flows import FlowFacts, FlowTallies
 from wattwire.store import Messages
 
@@ -53,7 +53,8 @@ def columns(frame, span_ns=SPAN_NS, unrecorded=(), part_records=1 << 19, drain=N
     of_flows = FlowTallies(facts)
     messages = Messages.of(frame, part_records)
     tallied = delivery.tallied(messages, flows(), 2**62, further=of_flows, drain=drain)
-    return tallied, of_flows.summary(unrecorded, None)
+    (row,) = schema.with_derived([of_flows.summary(unrecorded, None)])
+    return tallied, {name: value for name, value in row.items() if ".flow." in name}
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -80,6 +81,14 @@ def test_rate_and_throughput_refer_to_the_window_without_its_warm_up():
     assert row["throughput_bytes_per_s.flow.image"] == pytest.approx(10 * 10_000 / 0.5)
     assert row["latency_samples.flow.command"] == 25
     assert row["latency_p50_us.flow.image"] == pytest.approx(101_000)
+
+
+def test_a_flow_has_its_own_share_of_reordered_messages():
+    is_held = (pl.col("node") == flows()[1].receivers[0]) & (pl.col("counter") == 5)
+    ends_ns = pl.col("end_ns") + pl.when(is_held).then(60 * MS).otherwise(0)  # the period is 50 ms
+    _, row = columns(records().with_columns(end_ns=ends_ns))
+    assert row["reordered_share.flow.image"] == pytest.approx(1 / FLOWS["image"][2])
+    assert row["reordered_share.flow.command"] == 0
 
 
 def test_deadlines_use_the_period_of_the_flow():

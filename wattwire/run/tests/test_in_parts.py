@@ -69,7 +69,7 @@ def test_counts_latencies_and_their_order_do_not_depend_on_the_parts(monkeypatch
         tallied = delivery.tallied(cut, flows, LATE_NS, drain=drain)
         assert tallied == delivery.tallied(whole, flows, LATE_NS, drain=drain)
     if not flows[0].result:
-        assert tallied.counts["reordered"] == reordered_in(expected)
+        assert tallied.columns["reordered"] == reordered_in(expected)
     after_warmup = {} if flows[0].result else {"undelivered_after_warmup": 0}
     assert tallied.latency == {**latency_summary(expected), **after_warmup}
     for closed in (False, True):

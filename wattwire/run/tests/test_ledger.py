@@ -189,8 +189,8 @@ def tallied(rows, flow=FLOW, late_after_ns=10**9):
         Messages.of(frame), [flow], late_after_ns, further=of_flows, rates_span_ns=span_ns
     )
     of_flow = of_flows.summary((), None)[f"throughput_bytes_per_s.flow.{flow.name}"]
-    assert of_flow == result.throughput["throughput_bytes_per_s"]
-    return result.counts, result.latency, result.throughput["rate_hz_delivered"] / 1e6
+    assert of_flow == result.columns["throughput_bytes_per_s"]
+    return result.counts, result.latency, result.columns["rate_hz_delivered"] / 1e6
 
 
 def test_a_payload_that_is_too_short_for_a_send_time_arrived_but_has_no_latency():

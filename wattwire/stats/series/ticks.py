@@ -2,8 +2,8 @@
 
 What it detects: values that are slightly longer than a multiple of a given period.
 How: a value is at a tick if it exceeds a multiple k ≥ 1 of the period by at most WIDTH of the
-period. Of a density that is smooth over the period, a share of WIDTH lies there. At least SHARE_MIN
-of all values must, in at least half of the runs. A sleep never ends early; EARLY allows for the
+period. Of a density that is smooth over the period, a share of WIDTH is there. At least SHARE_MIN
+of all values must be, in at least half of the runs. A sleep never ends early; EARLY allows for the
 resolution of clocks.
 What it misses: ticks that are followed by more work than WIDTH of the period; a minority of values
 at ticks; the cause. Work that always takes that long has the same latency.

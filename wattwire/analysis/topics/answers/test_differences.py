@@ -114,8 +114,8 @@ def test_the_page_says_how_many_and_why_and_answers(found) -> None:
     part = section(evidence, answers)
     text = " ".join(one.words for one in part.parts if isinstance(one, Text))
     assert (
-        "1 of 32 runs is zero or negative (minimum −4.00 µs, b01-p001). A ratio of geometric "
-        "means needs the logarithm of every run"
+        "1 of 32 runs is zero or negative (minimum −4.00 µs, b01-p001). Ratios of geometric "
+        "means require positive values"
     ) in text
     stated = [item for question in answered_study(*found).questions for item in question.stated]
     (difference,) = (item for item in stated if item.statement and item.statement.is_difference)

@@ -1,4 +1,4 @@
-"""The audit trail: run order, exclusions, attempts, meters, plan, and facts on the machines."""
+"""Audit trail: run order, exclusions, attempts, meters, plan, and facts on the machines."""
 
 from __future__ import annotations
 

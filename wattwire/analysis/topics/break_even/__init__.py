@@ -1,4 +1,4 @@
-"""The amount of work from which handing it over takes less time than doing it locally."""
+"""Amount of work from which offloading it takes less time than doing it locally."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a head is worse than its base: the variants of a campaign, and two campaigns."""
+"""Comparison of a head with its base: the variants of a campaign, or two campaigns."""
 
 from __future__ import annotations
 

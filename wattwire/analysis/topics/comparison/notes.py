@@ -51,6 +51,11 @@ class SharesNote:
         """The margin in percentage points."""
         return None if self.margin is None else 100 * self.margin
 
+    @property
+    def is_one_point(self) -> bool:
+        """Whether the margin is printed as 1 percentage point."""
+        return self.points is not None and f"{self.points:.4g}" == "1"
+
 
 @dataclass(frozen=True)
 class SideNoise:

@@ -1,4 +1,4 @@
-"""The remarks of a study's reader on imported data."""
+"""Remarks of a study's reader on imported data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The machines of a campaign and the permissions on them, as far as they limit its results."""
+"""Machines of a campaign and the permissions on them, as far as they limit its results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runs, for charts that a reader composes on the page, and print-ready figures of them."""
+"""Runs, for charts that a reader composes on the page, and print-ready figures of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The flows that a study runs at the same time: rates, latencies, losses and growth."""
+"""Flows that a study runs at the same time: rates, latencies, losses and growth."""
 
 from __future__ import annotations
 

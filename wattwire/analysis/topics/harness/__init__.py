@@ -1,4 +1,4 @@
-"""What measuring costs: CPU time of the harness, phases of a run, and round trips of kits."""
+"""Cost of measuring: CPU time of the harness, phases of a run, and round trips of kits."""
 
 from __future__ import annotations
 

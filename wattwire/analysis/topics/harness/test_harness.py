@@ -67,7 +67,7 @@ def test_a_server_that_is_slow_for_strangers_is_found_with_its_own_time_and_the_
     )
     text = SENTENCES.slow_server(server)
     assert "cells: rest/go 43\u202f200 µs (median" in text
-    assert text.endswith("time; with tcp_nodelay = on it is 124 µs.")
+    assert text.endswith("latency; with tcp_nodelay = on it is 124 µs.")
     no_remedy = SlowServer("a/b", (Stranger("c/d", 1.0), Stranger("e/f", 2.0)), 0.5, "", None)
     assert "c/d 1.00, e/f 2.00 µs" in SENTENCES.slow_server(no_remedy)
 

@@ -1,4 +1,4 @@
-"""What the page's title states about no other topic: edits, and the values of one treatment."""
+"""Sentences of the title that belong to no other topic: edits, and the values of one treatment."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Outage:
     """A run with a percentile far above the median of the treatment's other runs (µs).
 
     `gone` is the number of its messages that were lost, failed or never sent: without any, the run
-    stood still for a time. `more` is the number of further runs of this kind.
+    stalled. `more` is the number of further runs of this kind.
     """
 
     run: str
@@ -74,7 +74,7 @@ def late_senders(evidence: Evidence) -> LateSenders | None:
 
 
 def outages(evidence: Evidence) -> tuple[Outage, ...]:
-    """Return the first run with lost messages in an outage, and the first that only stood still."""
+    """Return the first run with lost messages in an outage, and the first that only stalled."""
     found = list(_outages(evidence))
     kinds = ([one for one in found if bool(one.gone) is is_lossy] for is_lossy in (True, False))
     return tuple(_first(kind) for kind in kinds if kind)

@@ -131,7 +131,7 @@ def test_the_lines_state_outages_before_stalls_and_both_latencies_of_late_sender
     text = SENTENCES.outages((outage, stall))
     assert text.startswith("Run b01 (Swift) had an outage: 2 messages were lost,")
     assert "latency is infinite; the median of the other runs is 100 µs; 1 further run. Run" in text
-    assert "Run b02 stood still" in text and text.endswith("runs is 100 µs.")
+    assert "Run b02 stalled" in text and text.endswith("runs is 100 µs.")
     late = LateSenders("Swift", "p99", 300.0, 100.0, 2, True)
     assert "p99 latency over the messages of all flows is 300 µs" in SENTENCES.late(late)
     assert "call (Swift); 2 further treatments. Answers" in SENTENCES.late(late)

@@ -1,4 +1,4 @@
-"""The study's upper and lower limits on responses, and whether the runs keep them."""
+"""Upper and lower limits of the study on responses, and their verdicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What came of all expected deliveries, and how long nodes took to start."""
+"""Counts of deliveries by their fate, and startup times of nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a paper's section on methods states; `bundle` prints it, and no page."""
+"""Methods section of a paper; `bundle` prints it, and no page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tests that papers use, on the runs of this campaign, with their steps and error rates."""
+"""Tests that papers use, on the runs of this campaign, with their steps and error rates."""
 
 from __future__ import annotations
 

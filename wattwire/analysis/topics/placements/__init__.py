@@ -1,4 +1,4 @@
-"""Where the nodes ran: near to each other or apart, as chosen by the scheduler or restricted."""
+"""Placement of the nodes: near to each other or apart, by the scheduler or by a restriction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The costs of the processes of a command or an attached system."""
+"""Costs of the processes of a command or an attached system."""
 
 from __future__ import annotations
 

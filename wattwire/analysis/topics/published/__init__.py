@@ -1,4 +1,4 @@
-"""The numbers that a paper prints, next to those of this campaign."""
+"""Numbers that a paper prints, next to those of this campaign."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The best alternative of the study in each response, and the order of all alternatives."""
+"""Best alternative of the study in each response, and the order of all alternatives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The printed numbers of a paper, and the same numbers computed from its published data."""
+"""Printed numbers of a paper, and the same numbers computed from its published data."""
 
 from __future__ import annotations
 

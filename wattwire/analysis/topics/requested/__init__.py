@@ -1,4 +1,4 @@
-"""The tables and figures that a study requests, with published numbers."""
+"""Tables and figures that a study requests, with published numbers."""
 
 from __future__ import annotations
 

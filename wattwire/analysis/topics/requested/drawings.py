@@ -1,4 +1,4 @@
-"""What the figures that a study requests consist of: charts, axes and what sentences state."""
+"""Compute the figures that a study requests: charts, axes and the values of their sentences."""
 
 from __future__ import annotations
 

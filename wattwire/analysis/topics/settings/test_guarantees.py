@@ -60,7 +60,7 @@ def test_best_effort_next_to_reliable_is_named_although_no_queue_guarantees_deli
         run["nodes"][0]["ready"]["effective"] = {"reliability": level}
     (nodes,) = unequal(found)
     assert nodes.is_unrepeated
-    assert "With reliability = best_effort, nothing repeats" in SENTENCES.unequal(nodes)
+    assert "With reliability = best_effort, lost messages are not" in SENTENCES.unequal(nodes)
     assert [kind.cells for kind in nodes.guarantees] == [
         ("ros2/cpp (reliable)",), ("ros2/cpp (best_effort)",),
     ]  # fmt: skip

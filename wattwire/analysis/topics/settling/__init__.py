@@ -1,4 +1,4 @@
-"""The warm-up from settling runs, and the steady state of the runs after it."""
+"""Warm-up from settling runs, and the steady state of the runs after it."""
 
 from __future__ import annotations
 

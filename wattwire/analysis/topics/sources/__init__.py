@@ -1,4 +1,4 @@
-"""Where the values of imported data come from, and which files and rows were excluded."""
+"""Sources of the values of imported data, and the excluded files and rows."""
 
 from __future__ import annotations
 

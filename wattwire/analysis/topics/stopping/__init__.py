@@ -1,4 +1,4 @@
-"""The stopping rule of a campaign that stops by width, and its last look."""
+"""Stopping rule of a campaign that stops by width, and its last look."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which processes of an observed tree belong to a window."""
+"""Test which processes of an observed tree belong to a window."""
 
 from wattwire.run.exec.process_rows import BIRTH_STEP_NS, members_in_window
 
