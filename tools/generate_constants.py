@@ -10,6 +10,8 @@ A template can use these values, each in the order of the contract:
     contract            int, the version
     keys                of every spec: .name, .type (string, integer, strings, integers)
     pipeline_keys       of specs of the pattern pipeline in addition: .name, .type
+    member_keys         of specs of the role member in addition: .name, .type
+    part_keys           of each part of a member: .name, .type
     roles               .name, .code, .pattern, .sends (bool)
     patterns            .name, .sender, .receiver, .relay ("" for patterns without relays)
     kinds, flags        .name, .code
@@ -53,6 +55,7 @@ class Pattern:
     sender: str
     receiver: str
     relay: str = ""
+    member: str = ""
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,15 @@ def layout(types: dict[str, str]) -> Layout:
     return Layout(tuple(fields))
 
 
+def required_of(spec: dict[str, Any], key: str, value: str) -> list[str]:
+    """Return the keys that a spec needs in addition if `key` has this value."""
+    names = []
+    for rule in spec["allOf"]:
+        if rule["if"]["properties"] == {key: {"const": value}}:
+            names += rule["then"].get("required", [])
+    return names
+
+
 def values(schemas: Path) -> dict[str, Any]:
     """Return the values that a template can use, from the files in contract/schemas."""
     codes = json.loads((schemas / "codes.json").read_text(encoding="utf-8"))
@@ -107,14 +119,22 @@ def values(schemas: Path) -> dict[str, Any]:
     ready = json.loads((schemas / "ready.schema.json").read_text(encoding="utf-8"))
     guarantee = ready["properties"]["guarantee"]["properties"]
     patterns = [Pattern(name, **roles) for name, roles in codes["patterns"].items()]
-    pattern_of = {role: p.name for p in patterns for role in (p.sender, p.receiver, p.relay)}
+    pattern_of = {
+        role: p.name for p in patterns for role in (p.sender, p.receiver, p.relay, p.member)
+    }
     senders = {pattern.sender for pattern in patterns}
     file = codes["sample_file"]
     keys = [Key(name, key_type(name, schema)) for name, schema in spec["properties"].items()]
     return {
         "contract": codes["contract"],
         "keys": [key for key in keys if key.name in spec["required"]],
-        "pipeline_keys": [key for key in keys if key.name not in spec["required"]],
+        "pipeline_keys": [
+            key for key in keys if key.name in required_of(spec, "pattern", "pipeline")
+        ],
+        "member_keys": [key for key in keys if key.name in required_of(spec, "role", "member")],
+        "part_keys": [
+            key for key in keys if f"part.0.{key.name}" in required_of(spec, "role", "member")
+        ],
         "roles": [
             Role(name, code, pattern_of[name], name in senders)
             for code, name in enumerate(codes["roles"])

@@ -393,6 +393,49 @@ def encrypting_vectors() -> list[dict[str, Any]]:
     return unsound
 
 
+PART_KEYS = (
+    "run", "role", "node", "index", "peers.nodes", "peers.count", "period_ns", "phase_ns",
+    "payload.bytes", "payload.seed", "record.capacity",
+)  # fmt: skip
+"""The keys of each part of a member, besides its settings (C-41)."""
+
+
+def member_vectors() -> dict[str, Any]:
+    """Return specs of members: valid ones with the specs of their parts, and invalid ones.
+
+    Only kits whose cells have members read these.
+    """
+    publisher = {**base_spec("topic", "publisher", 2, [1, 7]), **SETTINGS}
+    subscriber = {**base_spec("topic", "subscriber", 9, [4]), **SETTINGS}
+    subscriber |= {"run": "vector01f1", "payload.bytes": 300, "payload.seed": 11, "index": 3}
+    subscriber |= {"settings.mode": "b", "settings.depth": 5, "settings.fast": False}
+    whole = {**publisher, "role": "member", "record.capacity": 0, "parts": 2}
+    whole["declared.roles"] = [*publisher["declared.roles"], "member"]
+    parts = []
+    for number, part in enumerate((publisher, subscriber)):
+        own = {k: v for k, v in part.items() if k in PART_KEYS or k.startswith("settings.")}
+        whole |= {f"part.{number}.{key}": value for key, value in own.items()}
+        parts.append({**part, "declared.roles": whole["declared.roles"]})
+    valid = [{"name": "a publisher and a subscriber", "spec": whole, "parts": parts}]
+    invalid = []
+    changes: tuple[tuple[str, Any], ...] = (
+        ("parts", None), ("parts", "2"), ("parts", [2]), ("part.0.run", None),
+        ("part.1.payload.bytes", None), ("part.1.payload.bytes", "300"),
+        ("part.1.peers.nodes", 4), ("part.1.settings.mode", None), ("part.1.settings.mode", 5),
+        ("part.2.node", 5), ("part.0.linger_ms", 5), ("part.0.settings.colour", 5),
+        ("part.x.node", 5),
+    )  # fmt: skip
+    for key, value in changes:
+        spec = {k: v for k, v in whole.items() if k != key}
+        spec |= {} if value is None else {key: value}
+        change = "missing" if value is None else f"= {value!r}"
+        invalid.append({"name": f"{key} {change}", "spec": spec, "code": 2, "key": key})
+    for key, value in (("parts", 1), ("part.0.node", 5)):
+        spec = {**publisher, key: value}
+        invalid.append({"name": f"{key} of a publisher", "spec": spec, "code": 2, "key": key})
+    return {"valid": valid, "invalid": invalid}
+
+
 def dialogue_vectors() -> dict[str, Any]:
     """Return the order of lines per role, their fields, and the exit codes.
 
@@ -431,6 +474,7 @@ def main() -> None:
         "record.json": record_vectors(),
         "samples.json": sample_vectors(),
         "spec.json": spec_vectors(),
+        "member.json": member_vectors(),
         "dialogue.json": dialogue_vectors(),
     }
     for name, content in files.items():

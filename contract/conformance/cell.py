@@ -51,6 +51,8 @@ CLAUSES = {
     "C-37": "a relay sends every message of its run once, unchanged and in order, and records it",
     "C-39": "point clouds of every size arrive unchanged, and a part of a point is refused with 3",
     "C-40": "an encrypting reply has the request's blocks in AES-128, and clients check it",
+    "C-41": "a member's parts send and receive as nodes of their own, and bad parts are refused",
+    "C-42": "the lines of a member have an entry for each part, and each part has a sample file",
     "C-38": "a node listens only on the address of its host, and rejects a bad address with 2",
 }
 

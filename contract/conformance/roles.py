@@ -22,7 +22,7 @@ ROLE_KINDS = {
     "publisher": {MESSAGE}, "subscriber": {MESSAGE}, "server": {CALL}, "client": {CALL},
     "ping": {CALL}, "pong": {CALL}, "action_server": {GOAL, ACCEPT, FEEDBACK},
     "action_client": {GOAL, FEEDBACK, RESULT}, "source": {MESSAGE}, "relay": {RELAY},
-    "sink": {MESSAGE},
+    "sink": {MESSAGE}, "member": set(),
 }  # fmt: skip
 """The kinds of each role's records (C-27)."""
 PATTERN_CLAUSES = {"topic": "C-29", "pingpong": "C-28", "action": "C-30", "pipeline": "C-37"}
@@ -37,6 +37,8 @@ class Pattern:
     sender: str
     receiver: str
     relay: str = ""
+    member: str = ""
+    """The role of a process with several senders and receivers (C-41)."""
 
     @property
     def roles(self) -> tuple[str, ...]:

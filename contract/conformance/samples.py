@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -81,12 +81,18 @@ def _header_problems(header: tuple[Any, ...], size: int, spec: dict[str, Any]) -
 
 def read_samples(out: Path, spec: dict[str, Any], label: str) -> Samples:
     """Return the content of OUT/samples*.bin. Malformed files become problems, not exceptions."""
+    samples = read_files(sorted(out.glob("samples*.bin")), spec, label)
+    if not (out / "samples.bin").is_file():
+        missing = Problem("C-24", f"{label}: the node wrote no samples.bin")
+        return Samples(samples.records, samples.overflow, [missing, *samples.problems])
+    return samples
+
+
+def read_files(files: Sequence[Path], spec: dict[str, Any], label: str) -> Samples:
+    """Return the content of sample files. Malformed files become problems, not exceptions."""
     records: list[Record] = []
     overflow = 0
     problems: list[Problem] = []
-    files = sorted(out.glob("samples*.bin"))
-    if not (out / "samples.bin").is_file():
-        problems.append(Problem("C-24", f"{label}: the node wrote no samples.bin"))
     for path in files:
         data = path.read_bytes()
         where = f"{label}: {path.name}"

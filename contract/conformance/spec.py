@@ -81,8 +81,9 @@ def base_spec(cell: CellUnderTest, pattern: str, role: str, **changes: Any) -> d
 
 def declared(cell: CellUnderTest) -> dict[str, Any]:
     """Return the keys `declared.*`, which are equal in all specs of the cell (C-03)."""
+    members = ["member"] if "members" in cell.capabilities else []
     values: dict[str, Any] = {
-        "roles": [role for name in cell.patterns for role in PATTERNS[name].roles],
+        "roles": [*(role for name in cell.patterns for role in PATTERNS[name].roles), *members],
         "capabilities": list(cell.capabilities),
         "payload_bytes_min": cell.payload_bytes_min,
         "payload_bytes_max": _bytes_max(cell, "bytes"),

@@ -11,6 +11,7 @@ from pathlib import Path
 from . import (
     failed_calls,
     lifecycle,
+    members,
     network,
     payloads,
     pipeline,
@@ -62,6 +63,7 @@ def scenarios_for(cell: CellUnderTest, others: Sequence[CellUnderTest]) -> list[
         *wire_calls.scenarios(patterns),
         *failed_calls.scenarios(patterns),
         *pipeline.scenarios(patterns),
+        *members.scenarios(patterns),
         *tls.scenarios(patterns),
         *network.scenarios(patterns),
         *payloads.pair_scenarios(cell, list(others)),

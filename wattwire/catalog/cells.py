@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.catalog.services import needed
-from wattwire.model.deployment import PATTERNS
+from wattwire.model.deployment import MEMBER, PATTERNS
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.treatment import PAYLOAD_BYTES_MAX, Level
 
@@ -20,6 +20,8 @@ REPLIES_TOLD_BY = ("number", "sequence")
 """Identification of replies, either by the middleware's call number or only by sequence number."""
 
 
+MEMBERS = "members"
+"""Capability of cells that have the role MEMBER (C-41)."""
 DECLARED = "declared."
 """Prefix of the keys of a spec with what the manifests declare (C-03)."""
 
@@ -135,7 +137,10 @@ class Cell:
     def roles(self) -> list[str]:
         """Return the roles of the cell's patterns."""
         known = [pattern for pattern in PATTERNS.values() if self._supports(pattern.contract)]
-        return list(dict.fromkeys(role for pattern in known for role in pattern.path))
+        roles = [role for pattern in known for role in pattern.path]
+        if MEMBERS in self.document["capabilities"]:
+            roles.append(MEMBER)
+        return list(dict.fromkeys(roles))
 
     def _supports(self, pattern: str) -> bool:
         return pattern in self.document["patterns"]

@@ -15,6 +15,7 @@ from wattwire import __version__
 from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import read_toml, tomllib
 from wattwire.catalog.rigs import load_rig
+from wattwire.catalog.topologies import with_topology
 from wattwire.cli.quantities import duration_s, share_of_all, size_bytes
 from wattwire.design import expand
 from wattwire.model.deployment import EXEC
@@ -133,14 +134,15 @@ def load(
         )
     if RIG in full_document:
         raise UsageError(f"{path}: {RIG}: a study names no hosts; write a file for --rig FILE")
-    document = apply_preset(full_document, preset, str(path))
+    document = with_topology(apply_preset(full_document, preset, str(path)), path)
     stages = [document]
     settings = {name for middleware in catalog.middleware.values() for name in middleware.settings}
     keys = [text.partition("=")[0] for text in changes]
     for key, text in zip(keys, changes, strict=True):
         if keys.count(key) > 1:
             raise UsageError(f"--set {text}: {key} is set {keys.count(key)} times; set it once")
-        stages.append(with_flat_settings(change(stages[-1], text, settings), str(path)))
+        changed = with_flat_settings(change(stages[-1], text, settings), str(path))
+        stages.append(with_topology(changed, path))
         if key.partition(".")[0] == "answers":
             presets = {**full_document.get("presets", {}), preset or "none": document}
             check_baselines({**stages[-1], "presets": presets}, f"--set {text}")

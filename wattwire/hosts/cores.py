@@ -9,7 +9,7 @@ from typing import Any
 
 from wattwire.hosts.host import Host
 from wattwire.model.cores import CORES, FREE, Assignment, CoresGapError, Machine, assign
-from wattwire.model.deployment import BRIDGE, NODE, Deployment, service_of
+from wattwire.model.deployment import BRIDGE, MEMBER, NODE, Deployment, service_of
 from wattwire.model.treatment import Treatment
 from wattwire.rig.own_cpus import staying_off
 
@@ -62,7 +62,10 @@ class RunCores:
     def _on_machine(self, hosts: tuple[str, ...], deployment: Deployment) -> MachineCores:
         machine = Machine.of(self._hosts[hosts[0]].agent.cpus)
         here = [process for process in deployment.processes if process.host in hosts]
-        roles = {node.process: node.role for node in deployment.nodes}
+        roles = {
+            node.process: MEMBER if deployment.member_of(node) else node.role
+            for node in deployment.nodes
+        }
         nodes = {p.name: roles.get(p.name, p.name) for p in here if p.kind == NODE}
         others = {p.name: BRIDGE if p.kind == BRIDGE else p.name for p in here if p.kind != NODE}
         try:

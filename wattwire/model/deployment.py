@@ -11,7 +11,7 @@ import functools
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
@@ -25,6 +25,8 @@ RELAYED = "relay"
 """Kind of the records of relayed messages (C-25)."""
 SENDER, RECEIVER, RELAY = "sender", "receiver", "relay"
 """Words of placements for the roles at the first, last and other positions of a path."""
+MEMBER = "member"
+"""Role of a process with several publishers and subscribers, which are nodes of its own."""
 HOST = "local"
 """Name of the host on which all processes run."""
 NODE, SERVICE, BRIDGE, ATTACHED, COMMAND = "node", "service", "bridge", "attached", "command"
@@ -67,6 +69,7 @@ ROLES = {
         Role("source", ("message",), sends=True),
         Role("relay", (RELAYED,)),
         Role("sink", ("message",)),
+        Role(MEMBER, ()),
     )
 }
 
@@ -203,9 +206,12 @@ def has_replies(pattern: object) -> bool:
 
 
 def node_count(treatment: Treatment) -> int:
-    """Return the number of nodes of a run, each of which is a process."""
-    parts = (flow.treatment for flow in flow_parts(treatment))
-    return sum(sum(PATTERNS[str(part["pattern"])].counts(part).values()) for part in parts)
+    """Return the number of processes of a run's nodes."""
+    parts = flow_parts(treatment)
+    members = {member.name for part in parts for member in part.members}
+    alone = [part.treatment for part in parts if not part.members]
+    counts = (PATTERNS[str(part["pattern"])].counts(part) for part in alone)
+    return len(members) + sum(sum(count.values()) for count in counts)
 
 
 def sender_count(treatment: Treatment) -> int:
@@ -257,16 +263,23 @@ class Link:
 
 @dataclass(frozen=True)
 class Process:
-    """A process tree whose costs are measured; `kind` is one of PROCESS_KINDS."""
+    """A process tree whose costs are measured; `kind` is one of PROCESS_KINDS.
+
+    `member` is the node of a topology that it is; "" for other processes.
+    """
 
     name: str
     kind: str
     host: str = HOST
+    member: str = ""
 
 
 @dataclass(frozen=True)
 class Node:
-    """A process of a cell in one role. `hop` is its position in the path of its messages."""
+    """A sender or receiver of a cell. `hop` is its position in the path of its messages.
+
+    Each node is a process of its own, but those of a topology share the process of their member.
+    """
 
     node: int
     process: str
@@ -330,7 +343,7 @@ class Deployment:
         named: tuple[tuple[str, Sequence[str | int]], ...] = (
             ("processes have the name", [process.name for process in self.processes]),
             ("nodes have the number", [node.node for node in self.nodes]),
-            ("nodes are the process", [node.process for node in self.nodes]),
+            ("nodes are the process", [n.process for n in self.nodes if not self.member_of(n)]),
             ("flows have the name", [flow.name for flow in self.flows]),
         )
         for what, names in named:
@@ -473,8 +486,15 @@ class Deployment:
         """Return name → process."""
         return {process.name: process for process in self.processes}
 
+    def member_of(self, node: Node) -> str:
+        """Return the node of a topology whose process has this sender or receiver, or ""."""
+        process = self.by_process.get(node.process)
+        return process.member if process is not None else ""
+
     def label(self, process: str) -> str:
         """Return the name of a process for messages, with its hop if its messages pass relays."""
+        if process in self.by_process and self.by_process[process].member:
+            return f"{process} ({self.by_process[process].member})"
         relayed = {number for flow in self.flows if flow.relays for number in flow.nodes}
         hops = [n.hop for n in self.nodes if n.process == process and n.node in relayed]
         return f"{process} (hop {hops[0]})" if hops else process
@@ -562,6 +582,17 @@ def hosts_of_roles(part: FlowPart, rig: Rig) -> dict[str, str | None]:
     return hosts
 
 
+def hosts_of_part(part: FlowPart, rig: Rig) -> dict[str, str | None]:
+    """Return the host of each role with nodes, or of each member. It is None without a host."""
+    if not part.members:
+        counts = PATTERNS[str(part.treatment["pattern"])].counts(part.treatment)
+        return {role: host for role, host in hosts_of_roles(part, rig).items() if counts[role]}
+    if not rig.is_from_file:
+        return {member.name: HOST for member in part.members}
+    placement = rig.placements[str(part.treatment["placement"])]
+    return {member.name: placement.hosts.get(member.place or MEMBER) for member in part.members}
+
+
 def hosts_of_services(
     treatment: Treatment, services: Sequence[str], rig: Rig
 ) -> dict[str, str | None]:
@@ -587,20 +618,28 @@ def deployment_of(
     nodes: list[Node] = []
     processes: list[Process] = []
     flows: list[Flow] = []
+    member_names: dict[str, str] = {}
     for part in flow_parts(treatment):
-        roles = hosts_of_roles(part, rig)
-        for name, host in (*roles.items(), *service_hosts.items()):
+        hosts = hosts_of_part(part, rig)
+        for name, host in (*hosts.items(), *service_hosts.items()):
             if host is None:
                 raise UsageError(f"placement {treatment['placement']} of {rig.source} lacks {name}")
         own = _nodes_of(part, cells, nodes)
+        for node, member in zip(own, part.members, strict=False):
+            index = len(member_names)
+            process = member_names.setdefault(member.name, f"{MEMBER}-{index}")
+            own[own.index(node)] = replace(node, process=process)
+            if process == f"{MEMBER}-{index}":
+                processes.append(Process(process, NODE, hosts[member.name] or "", member.name))
+        if not part.members:
+            processes += [Process(node.process, NODE, hosts[node.role] or "") for node in own]
         nodes += own
-        processes += [Process(node.process, NODE, roles[node.role] or "") for node in own]
         flows += flows_of(own, PATTERNS[str(part.treatment["pattern"])], part.name)
     processes += [Process(name, SERVICE, host or "") for name, host in service_hosts.items()]
     used = {process.host for process in processes}
-    hosts = tuple(host for host in rig.hosts if host in used)
-    links = (Link(str(treatment["network"]), hosts),) if len(hosts) > 1 else ()
-    return Deployment(tuple(processes), tuple(nodes), tuple(flows), hosts, links)
+    names = tuple(host for host in rig.hosts if host in used)
+    links = (Link(str(treatment["network"]), names),) if len(names) > 1 else ()
+    return Deployment(tuple(processes), tuple(nodes), tuple(flows), names, links)
 
 
 def _nodes_of(part: FlowPart, cells: Mapping[str, str], earlier: Sequence[Node]) -> list[Node]:

@@ -29,6 +29,7 @@ ROLES = (
     "source",
     "relay",
     "sink",
+    "member",
 )
 MAGIC = b"WATTWIRE"
 VERSION = 1

@@ -101,8 +101,14 @@ def expectations(
     expected = {}
     for treatment in treatments:
         counts: Counter[str] = Counter()
-        for part in (flow.treatment for flow in flow_parts(treatment)):
-            counts.update(PATTERNS[str(part["pattern"])].counts(part))
+        members: set[str] = set()
+        for flow in flow_parts(treatment):
+            pattern = PATTERNS[str(flow.treatment["pattern"])]
+            new = {member.name for member in flow.members} - members
+            members |= new
+            counts.update(
+                {pattern.sender: len(new)} if flow.members else pattern.counts(flow.treatment)
+            )
         role_cells, nodes = cells[treatment.key], sum(counts.values())
         names = dict.fromkeys(role_cells[role].name for role in counts)
         histories = [cached_observed(name) for name in names]

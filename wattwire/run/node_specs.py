@@ -7,13 +7,13 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wattwire.catalog import Bridge, Cell, Middleware, home
 from wattwire.model import LazyModule
-from wattwire.model.deployment import PATTERNS, Deployment, Node, Pattern, deployment_of
+from wattwire.model.deployment import MEMBER, PATTERNS, Deployment, Node, Pattern, deployment_of
 from wattwire.model.errors import UsageError
 from wattwire.model.flows import FlowPart, flow_parts
 from wattwire.model.hosts.bridging import (
@@ -49,6 +49,15 @@ BEYOND_CALLS = 100_000
 """Limits of the calls that may follow a client's count: BEYOND_FACTOR times the count, but at most
 BEYOND_CALLS or the count, whichever is larger. Clients that exceed this end before the slowest.
 """
+
+
+PARTS, PART = "parts", "part."
+"""Key of a member's spec with the number of its parts, and prefix of the keys of a part."""
+PART_KEYS = (
+    "run", "role", "node", "index", "peers.nodes", "peers.count", "period_ns", "phase_ns",
+    "payload.bytes", "payload.seed", "record.capacity",
+)  # fmt: skip
+"""Keys that each part of a member has for itself, besides its settings (C-41)."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +107,11 @@ class PlacedTreatment:
 
 @dataclass(frozen=True)
 class RunNode(Node):
-    """A node with its program and its spec. It connects to the listening nodes `connects_to`."""
+    """A node with its program and its spec. It connects to the listening nodes `connects_to`.
+
+    The spec of a node of a topology describes it as if it were alone; `process_spec` joins the
+    specs of a member's nodes.
+    """
 
     program: Cell
     spec: dict[str, Any]
@@ -181,8 +194,9 @@ def run_nodes(
     deployment = placed.deployment
     ends = bridge_ends(deployment)
     parts = _parts_with_settings(placed)
+    # The nodes of a topology discover each other, because each of them may need all others.
     listening = deployment.listening(
-        *(placed.middleware.listens(p.contract, settings) for _, p, settings in parts)
+        *(placed.middleware.listens(p.contract, s) for part, p, s in parts if not part.members)
     )
     numbers = iter(deployment.nodes)
     nodes = []
@@ -227,6 +241,51 @@ def run_nodes(
                 )
             )
     return nodes
+
+
+def process_spec(
+    nodes: Sequence[RunNode], token: str, settings: Mapping[str, Level]
+) -> dict[str, Any]:
+    """Return the spec of the process of these nodes: of its only node, or of a member (C-41).
+
+    `token` is that of the run, and `settings` are those of the study, which apply to the whole
+    process of a member.
+    """
+    first = nodes[0].spec
+    role, _, index = nodes[0].process.rpartition("-")
+    if role != MEMBER:
+        return first
+    addresses = (address for node in nodes for address in node.spec["peers.addresses"])
+    return {
+        **first,
+        **{f"settings.{name}": level for name, level in settings.items()},
+        "run": token,
+        "role": MEMBER,
+        "index": int(index),
+        "phase_ns": 0,
+        "peers.nodes": sorted({peer for node in nodes for peer in node.spec["peers.nodes"]}),
+        "peers.count": sum(node.spec["peers.count"] for node in nodes),
+        "peers.addresses": list(dict.fromkeys(addresses)),
+        "record.capacity": 0,
+        PARTS: len(nodes),
+        **{
+            f"{PART}{number}.{key}": value
+            for number, node in enumerate(nodes)
+            for key, value in node.spec.items()
+            if key in PART_KEYS or key.startswith("settings.")
+        },
+    }
+
+
+def part_specs(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the specs of a member's parts, as if each of them were a node of its own."""
+    common = {k: v for k, v in spec.items() if k != PARTS and not k.startswith(PART)}
+    specs = []
+    for number in range(int(spec.get(PARTS, 0))):
+        prefix = f"{PART}{number}."
+        own = {k.removeprefix(prefix): v for k, v in spec.items() if k.startswith(prefix)}
+        specs.append({**common, **own})
+    return specs
 
 
 def _parts_with_settings(
@@ -294,7 +353,11 @@ def check_spec(spec: dict[str, Any]) -> None:
 
     Raise UsageError with each wrong key, its value and the allowed values.
     """
-    faults = [f"{e.json_path}: {e.message}" for e in _validator().iter_errors(spec)]
+    faults = [
+        f"{e.json_path}: {e.message}"
+        for each in (spec, *part_specs(spec))
+        for e in _validator().iter_errors(each)
+    ]
     if faults:
         raise UsageError(f"spec of {spec.get('role')} {spec.get('node')}: {'; '.join(faults)}")
 

@@ -23,8 +23,8 @@ def note_duration(study: Study, planned: PlannedRun, record: RunRecord, elapsed_
     complete = record.outcome in COMPLETE
     if not complete or planned.control or not record.nodes:
         return
-    nodes = len(record.nodes)
-    states = (record.processes.states.get(node.process) for node in record.nodes)
+    nodes = len(record.node_processes)
+    states = map(record.state_of, record.nodes)
     sent_lines = [state.lines["SENT"] for state in states if state and "SENT" in state.lines]
     calls = [int(line["sent"]) for line in sent_lines]
     window_s = (record.window["end_ns"] - record.window["start_ns"]) / SECOND_NS

@@ -6,7 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from wattwire.catalog import Bridge, Middleware
-from wattwire.model.deployment import PATTERNS, hosts_of_roles, hosts_of_services
+from wattwire.model.deployment import (
+    PATTERNS,
+    hosts_of_part,
+    hosts_of_roles,
+    hosts_of_services,
+)
 from wattwire.model.errors import UsageError
 from wattwire.model.flows import flow_parts
 from wattwire.model.hosts.bridging import bridge_of
@@ -118,10 +123,8 @@ def _hosts_by_process(
     """Return role (FLOW.ROLE in a flow of a study) or service → host; roles without nodes lack."""
     present: dict[str, str | None] = {}
     for part in flow_parts(treatment):
-        counts = PATTERNS[str(part.treatment["pattern"])].counts(part.treatment)
         prefix = f"{part.name}." if part.name else ""
-        roles = hosts_of_roles(part, rig)
-        present |= {f"{prefix}{role}": host for role, host in roles.items() if counts[role]}
+        present |= {f"{prefix}{name}": host for name, host in hosts_of_part(part, rig).items()}
     return {**present, **hosts_of_services(treatment, services, rig)}
 
 
@@ -133,8 +136,8 @@ def used_hosts(treatment: Treatment, services: Sequence[str], rig: Rig) -> list[
 def _without_host(treatment: Treatment, services: Sequence[str], rig: Rig) -> Iterator[str]:
     for part in flow_parts(treatment):
         flow = f" of flow {part.name}" if part.name else ""
-        hosts = hosts_of_roles(part, rig)
-        yield from (f"{role}{flow}" for role, host in hosts.items() if host is None)
+        hosts = hosts_of_part(part, rig)
+        yield from (f"{name}{flow}" for name, host in hosts.items() if host is None)
     placed = hosts_of_services(treatment, services, rig)
     yield from (name for name, host in placed.items() if host is None)
 

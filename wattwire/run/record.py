@@ -19,7 +19,7 @@ from wattwire.model.verdict import Outcome, Reason
 from wattwire.rig.host import TICK_NS
 from wattwire.run.node_specs import RunNode
 from wattwire.run.results import syscalls
-from wattwire.run.run_processes import RunProcesses
+from wattwire.run.run_processes import ProcessState, RunProcesses
 from wattwire.run.services import Service
 
 
@@ -140,8 +140,24 @@ class RunRecord(HostRecord):
             return None
         return NodeClocks.of(self.clock_relations, self.deployment)
 
+    @property
+    def node_processes(self) -> list[str]:
+        """Return the processes of the nodes, each once."""
+        return list(dict.fromkeys(node.process for node in self.nodes))
+
+    @property
+    def sending_processes(self) -> list[str]:
+        """Return the processes with a node that sends, each once."""
+        return list(dict.fromkeys(node.process for node in self.nodes if node.sends))
+
+    def state_of(self, node: RunNode) -> ProcessState | None:
+        """Return the state of a node: that of its process, or its part of a member's."""
+        state = self.processes.states.get(node.process)
+        is_part = state is not None and self.deployment.member_of(node)
+        return state.of_part(node.node) if state is not None and is_part else state
+
     def on_host(self, name: str) -> tuple[list[str], list[str]]:
         """Return the processes of the nodes and of the services on a host."""
         place = self.deployment.host_of_process
-        nodes = [node.process for node in self.nodes if place(node.process) == name]
+        nodes = [process for process in self.node_processes if place(process) == name]
         return nodes, [service for service in self.services if place(service) == name]

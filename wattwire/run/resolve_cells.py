@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from wattwire.catalog import Bridge, Catalog, Cell, Middleware
+from wattwire.catalog.cells import MEMBERS
 from wattwire.catalog.manifest import read_toml
 from wattwire.catalog.only import only_gap
 from wattwire.design import expand
@@ -372,6 +373,8 @@ def _capability_gap(
     """Return the reason if a cell cannot play the roles of a part, else None."""
     treatment = part.treatment
     capabilities = needs(treatment)
+    if part.members:
+        capabilities.append(MEMBERS)
     if is_placed_apart:
         capabilities.append(NETWORK)
     if is_server_only:
@@ -388,6 +391,11 @@ def _part_gap(part: FlowPart) -> str | None:
     pattern = PATTERNS[str(treatment["pattern"])]
     pattern_gap = None if part.name else _pattern_gap(treatment, pattern)
     pattern_gap = pattern_gap or encoding_gap(treatment, pattern) or reply_gap(treatment, pattern)
+    if part.members and treatment["pacing"] != "kit":
+        pattern_gap = (
+            f"pacing = {treatment['pacing']}, but a timer of the middleware paces one flow, and a "
+            "node of a topology has several (C-41); allowed: kit. Remove pacing."
+        )
     if pattern_gap:
         return pattern_gap
     seq_bytes = _sequence_bytes(treatment)

@@ -8,7 +8,7 @@ import queue
 import re
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,17 @@ class ProcessState:
     guard_pid: int | None = None
     argv: list[str] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
+
+    def of_part(self, node: int) -> ProcessState:
+        """Return the state of a part of a member, with its own entry of each line (C-42)."""
+        lines = {}
+        for keyword, fields in self.lines.items():
+            entries = fields.get("parts")
+            own = [entry for entry in entries or () if entry.get("node") == node]
+            if entries is None or own:
+                whole = {key: value for key, value in fields.items() if key != "parts"}
+                lines[keyword] = {**whole, **(own[0] if own else {})}
+        return replace(self, lines=lines)
 
 
 class RunProcesses:

@@ -8,7 +8,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -45,6 +45,7 @@ from wattwire.run.node_specs import (
     RunNode,
     check_spec,
     outer_services,
+    process_spec,
     run_nodes,
 )
 from wattwire.run.progress import Progress
@@ -492,10 +493,12 @@ class OneRun:
         while waiting:
             startable = [node for node in waiting if node.connects_to <= endpoints.keys()]
             waiting = [node for node in waiting if not node.connects_to <= endpoints.keys()]
-            for node in startable:
-                others = [e for other in sorted(node.connects_to) for e in endpoints[other]]
-                own = service_endpoints[isinstance(node.program, Bridge)]
-                self._spawn(node, [*own, *others])
+            for process in dict.fromkeys(node.process for node in startable):
+                nodes = [node for node in startable if node.process == process]
+                connected = sorted({other for node in nodes for other in node.connects_to})
+                others = [endpoint for other in connected for endpoint in endpoints[other]]
+                own = service_endpoints[isinstance(nodes[0].program, Bridge)]
+                self._spawn(nodes, [*own, *others])
             listeners = [node for node in startable if node.listens]
             deadline_s = time.monotonic() + self._plan.ready_timeout_s
             processes.wait_for("LISTENING", [n.process for n in listeners], deadline_s)
@@ -520,13 +523,15 @@ class OneRun:
             host.write(folder / name, content, mode=0o600)
         return {key: str(folder / name) for key, (name, _) in files.items()}
 
-    def _spawn(self, node: RunNode, endpoints: list[str]) -> None:
-        processes = self.record.processes
+    def _spawn(self, nodes: Sequence[RunNode], endpoints: list[str]) -> None:
+        """Start a process: that of a node, or that of the nodes of a member."""
+        processes, node = self.record.processes, nodes[0]
         host, out = processes.host_of(node.process), processes.out_of(node.process)
         build = self._builds[node.program.known_as]
         discard_on(host, out)  # an earlier node may have created this path
         spec = out / "spec.json"
-        content = {**node.spec, "peers.endpoints": endpoints, **self._tls.get(host.name, {})}
+        own = process_spec(nodes, self.record.token, self._settings)
+        content = {**own, "peers.endpoints": endpoints, **self._tls.get(host.name, {})}
         check_spec(content)
         folder_made = host.submit_folder(out)
         spec_written = host.submit_file(spec, json.dumps(content, indent=1).encode())
@@ -541,7 +546,7 @@ class OneRun:
         self._enter("matching")
         # A node that fails to match reports the reason. Wait long enough to receive it.
         deadline_s = time.monotonic() + self._plan.ready_timeout_s + REASON_PATIENCE_S
-        self.record.processes.wait_for("READY", [n.process for n in self.record.nodes], deadline_s)
+        self.record.processes.wait_for("READY", self.record.node_processes, deadline_s)
 
     def _window(self) -> None:
         self._enter("window")
@@ -576,8 +581,7 @@ class OneRun:
             host.window = {"start_ns": start_ns + host.offset_ns, "end_ns": 0}
         emulator_begin_ns = self._network.emulator_cpu_ns()
         crash_point("window", self._victims())
-        senders = [n.process for n in record.nodes if n.sends]
-        unfinished = self._await_senders(start_ns, senders)
+        unfinished = self._await_senders(start_ns, record.sending_processes)
         self._shared.end(record.hosts)
         ends_ns = self._mark("window_end")
         emulator_end_ns = self._network.emulator_cpu_ns()
@@ -640,7 +644,7 @@ class OneRun:
         return unfinished
 
     def _drain(self) -> None:
-        """Send STOP to the senders, then to the receivers.
+        """Send STOP to the senders, then to the receivers; to the members of a topology at once.
 
         Receivers continue until no message arrives.
         """
@@ -650,10 +654,14 @@ class OneRun:
         for host in record.hosts.values():
             host.stop_ns = now_ns + host.offset_ns
         linger_s = self._plan.linger_ms / 1000.0
-        for sending in (True, False):
-            group = [n.process for n in record.nodes if n.sends == sending]
+        senders = record.sending_processes
+        receivers = [process for process in record.node_processes if process not in senders]
+        receiving = {node.process for node in record.nodes if not node.sends}
+        are_apart = receiving.isdisjoint(senders)
+        for group in (senders, receivers) if are_apart else (record.node_processes,):
+            sending = group is not receivers
             alive = [p for p in group if record.processes.states[p].exit is None]
-            if not sending:
+            if not (are_apart and sending):
                 record.receivers_stop_ns = time.monotonic_ns() + record.offset_ns
             record.processes.write_all(dict.fromkeys(alive, "STOP"))
             deadline_s = time.monotonic() + linger_s + EXIT_PATIENCE_S
@@ -670,21 +678,21 @@ class OneRun:
         record = self.record
         if record.outcome is not Outcome.COMPLETED:
             return
-        for node in record.nodes:
-            state = record.processes.states[node.process]
-            label = record.deployment.label(node.process)
+        for process in record.node_processes:
+            state, label = record.processes.states[process], record.deployment.label(process)
             if state.exit is None:
                 record.outcome = Outcome.TIMED_OUT
                 record.outcome_detail = f"{label} did not end after STOP"
                 return
             if state.exit.get("code") != 0:
                 record.outcome = Outcome.DIED
-                record.outcome_detail = f"{label} {record.processes.describe_exit(node.process)}"
+                record.outcome_detail = f"{label} {record.processes.describe_exit(process)}"
                 return
         if self._settling:  # a settling run always ends by time
             return
         for node in record.nodes:
-            sent = record.processes.states[node.process].lines.get("SENT")
+            own = record.state_of(node)
+            sent = own.lines.get("SENT") if own else None
             if sent is None:
                 continue
             missing = sent["scheduled"] - sent["sent"]

@@ -27,6 +27,7 @@ namespace Wattwire {
             "source",
             "relay",
             "sink",
+            "member",
         };
 
         /// Roles with a schedule.

@@ -46,6 +46,7 @@ var roleCodes = map[string]byte{
 	"source":        8,
 	"relay":         9,
 	"sink":          10,
+	"member":        11,
 }
 
 // sendingRoles contains the roles with a schedule.

@@ -85,9 +85,7 @@ class Link {
     std::vector<Address> addresses;
     for (const auto& endpoint : kit_.strings("peers.endpoints")) {
       Address address = Address::of(endpoint.substr(endpoint.rfind('@', 0) == 0 ? 1 : 0));
-      int trial = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-      int failed = connect(trial, address.get(), address.bytes) == 0 ? 0 : errno;
-      close(trial);
+      const int failed = connect_to(address);
       if (failed != 0) throw MiddlewareFailed("connect " + endpoint + ": " + strerror(failed));
       addresses.push_back(address);
     }
@@ -103,6 +101,22 @@ class Link {
   }
 
   void ready(int64_t matched) {
+    wattwire::Ready ready = granted();
+    ready.matched = matched;
+    kit_.ready(ready);
+  }
+
+  int descriptor() const { return socket_; }
+
+  // Returns the number of these addresses to which a socket is bound.
+  int64_t bound(const std::vector<Address>& addresses) const {
+    int64_t count = 0;
+    for (const Address& address : addresses) count += connect_to(address) == 0;
+    return count;
+  }
+
+  // Returns the values in force, without the number of peers.
+  wattwire::Ready granted() const {
     wattwire::Ready ready;
     int granted = 0;
     socklen_t bytes = sizeof granted;
@@ -111,11 +125,10 @@ class Link {
     ready.effective["transport"] = "unix datagram";
     utsname system = {};
     uname(&system);
-    ready.matched = matched;
     ready.library = {"AF_UNIX", system.release, "gcc " __VERSION__};
     bool planted = !drops_.empty() || drop_every_ != 0;
     ready.guarantee = {planted ? "best_effort" : "reliable", "per_sender", "block"};
-    kit_.ready(ready);
+    return ready;
   }
 
   // Kills or blocks the process if the settings plant a fault at this stage.
@@ -185,6 +198,13 @@ class Link {
   }
 
  private:
+  // Returns 0 if a socket is bound to the address, otherwise the error of connect.
+  static int connect_to(const Address& address) {
+    int trial = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int failed = connect(trial, address.get(), address.bytes) == 0 ? 0 : errno;
+    close(trial);
+    return failed;
+  }
   static bool hits(uint64_t every, uint64_t counter) {
     return every != 0 && counter % every == every - 1;
   }

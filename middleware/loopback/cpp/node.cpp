@@ -1,5 +1,6 @@
 // Loopback node: AF_UNIX datagrams between processes of a host.
 #include "action.hpp"
+#include "members.hpp"
 #include "pipeline.hpp"
 #include "service.hpp"
 #include "topic.hpp"
@@ -16,5 +17,6 @@ int main(int argc, char** argv) {
                  {"action_server", goal_server},
                  {"source", publish},
                  {"relay", relay},
-                 {"sink", subscribe}});
+                 {"sink", subscribe},
+                 {"member", member}});
 }

@@ -75,12 +75,16 @@ class Link:
         self.fault("before_ready")
 
     def ready(self, matched: int | None, discovery_ns: int | None = None) -> None:
+        self.kit.ready(matched, *self.granted(), discovery_ns)
+
+    def granted(self) -> tuple[tuple[str, str, str], dict[str, object], tuple[str, str, str]]:
+        """Return the library, the values in force and the guarantee of READY."""
         granted = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
         effective = {"transport": "unix datagram", "send_buffer_bytes": granted}
         planted = self._drops or self._drop_every
         guarantee = ("best_effort", *GUARANTEE[1:]) if planted else GUARANTEE
         library = ("AF_UNIX", platform.release(), platform.python_version())
-        self.kit.ready(matched, library, effective, guarantee, discovery_ns)
+        return library, effective, guarantee
 
     def fault(self, stage: str) -> None:
         """Kill or hang the node if the settings request it for this stage."""

@@ -14,4 +14,5 @@ run(
     source="topic:publish",
     relay="pipeline:relay",
     sink="topic:subscribe",
+    member="members:member",
 )

@@ -15,11 +15,16 @@
 template <typename Type>
 class Publisher {
  public:
-  Publisher(Session& session, const std::string& topic) : session_(session) {
+  Publisher(Session& session, const std::string& topic)
+      : Publisher(session, session.kit(), topic) {}
+
+  // `kit` is the session's, or that of a part of a member.
+  Publisher(Session& session, const wattwire::Kit& kit, const std::string& topic)
+      : session_(session), kit_(kit) {
     rcl_publisher_options_t options = rcl_publisher_get_default_options();
-    options.qos = session.qos(true);
+    options.qos = Session::qos(kit, true);
     check(rcl_publisher_init(&publisher_, session.node(), Type::support(),
-                             session.name(topic).c_str(), &options),
+                             Session::name(kit, topic).c_str(), &options),
           "rcl_publisher_init");
   }
   ~Publisher() { ignore(rcl_publisher_fini(&publisher_, session_.node())); }
@@ -44,27 +49,33 @@ class Publisher {
   // Waits until the messages are sent, because the destructor would discard them. Reliable QoS has
   // acknowledgements. Best effort has none, so the node waits for a fixed time.
   void drain() {
-    const wattwire::Kit& kit = session_.kit();
-    if (kit.string("settings.reliability") == "reliable") {
-      ignore(rcl_publisher_wait_for_all_acked(&publisher_, RCL_MS_TO_NS(kit.integer("linger_ms"))));
+    if (kit_.string("settings.reliability") == "reliable") {
+      ignore(
+          rcl_publisher_wait_for_all_acked(&publisher_, RCL_MS_TO_NS(kit_.integer("linger_ms"))));
     } else {
-      std::this_thread::sleep_for(std::chrono::milliseconds(kit.integer("quiet_ms")));
+      std::this_thread::sleep_for(std::chrono::milliseconds(kit_.integer("quiet_ms")));
     }
   }
 
  private:
   Session& session_;
+  const wattwire::Kit& kit_;
   rcl_publisher_t publisher_ = rcl_get_zero_initialized_publisher();
 };
 
 template <typename Type>
 class Subscription {
  public:
-  Subscription(Session& session, const std::string& topic) : session_(session) {
+  Subscription(Session& session, const std::string& topic)
+      : Subscription(session, session.kit(), topic) {}
+
+  // `kit` is the session's, or that of a part of a member.
+  Subscription(Session& session, const wattwire::Kit& kit, const std::string& topic)
+      : session_(session) {
     rcl_subscription_options_t options = rcl_subscription_get_default_options();
-    options.qos = session.qos(true);
+    options.qos = Session::qos(kit, true);
     check(rcl_subscription_init(&subscription_, session.node(), Type::support(),
-                                session.name(topic).c_str(), &options),
+                                Session::name(kit, topic).c_str(), &options),
           "rcl_subscription_init");
   }
   ~Subscription() { ignore(rcl_subscription_fini(&subscription_, session_.node())); }
@@ -84,10 +95,17 @@ class Subscription {
   // Runs one turn of the executor. Calls `callback(message)` if a message arrives.
   template <typename Callback>
   void spin(int64_t timeout_ns, Callback callback) {
-    rcl_wait_set_t* set = session_.wait(timeout_ns, [&](rcl_wait_set_t* empty) {
-      check(rcl_wait_set_add_subscription(empty, &subscription_, nullptr), "add subscription");
-    });
-    if (set->subscriptions[0] == nullptr) return;
+    take(session_.wait(timeout_ns, [&](rcl_wait_set_t* empty) { add_to(empty); }), callback);
+  }
+
+  void add_to(rcl_wait_set_t* set) {
+    check(rcl_wait_set_add_subscription(set, &subscription_, &index_), "add subscription");
+  }
+
+  // Calls `callback(message)` if the wait has found a message.
+  template <typename Callback>
+  void take(rcl_wait_set_t* set, Callback callback) {
+    if (set->subscriptions[index_] == nullptr) return;
     rmw_message_info_t info;
     if (rcl_take(&subscription_, &owned_.message, &info, nullptr) == RCL_RET_OK) {
       callback(owned_.message);
@@ -100,4 +118,5 @@ class Subscription {
   Session& session_;
   rcl_subscription_t subscription_ = rcl_get_zero_initialized_subscription();
   Owned<Type> owned_;
+  size_t index_ = 0;
 };

@@ -3,6 +3,7 @@
 #include "action_client.hpp"
 #include "action_server.hpp"
 #include "client.hpp"
+#include "members.hpp"
 #include "server.hpp"
 #include "topic.hpp"
 #include "wattwire/kit.hpp"
@@ -19,5 +20,6 @@ int main(int argc, char** argv) {
                  {"action_client", perform},
                  {"source", publish},
                  {"relay", relay},
-                 {"sink", subscribe}});
+                 {"sink", subscribe},
+                 {"member", member}});
 }

@@ -7,8 +7,12 @@
 #include <rcl/rcl.h>
 #include <rmw/rmw.h>
 
+#include <algorithm>
 #include <atomic>
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "wattwire/kit.hpp"
 #include "wattwire_ros2/arrays.hpp"
@@ -55,7 +59,8 @@ class Session {
     // the server, a timer.
     const bool action = kit.string("pattern") == "action";
     const size_t services = action ? 3 : 1;
-    check(rcl_wait_set_init(&wait_set_, action ? 2 : 1, 2, 1, services, services, 0, &context_,
+    const size_t subscriptions = std::max<size_t>(action ? 2 : 1, kit.parts().size());
+    check(rcl_wait_set_init(&wait_set_, subscriptions, 2, 1, services, services, 0, &context_,
                             allocator_),
           "rcl_wait_set_init");
   }
@@ -80,21 +85,26 @@ class Session {
   rcl_clock_t* clock() { return &clock_; }
   rcl_allocator_t allocator() const { return allocator_; }
 
-  std::string name(const std::string& leaf) const {
-    return "/wattwire_" + kit_.string("run") + "/" + leaf;
+  std::string name(const std::string& leaf) const { return name(kit_, leaf); }
+
+  // Returns a name for the node, or for a part of a member, which has a run token of its own.
+  static std::string name(const wattwire::Kit& kit, const std::string& leaf) {
+    return "/wattwire_" + kit.string("run") + "/" + leaf;
   }
 
   // Returns the settings as a QoS profile. Services are always volatile, as ROS requires.
-  rmw_qos_profile_t qos(bool topic) const {
+  rmw_qos_profile_t qos(bool topic) const { return qos(kit_, topic); }
+
+  static rmw_qos_profile_t qos(const wattwire::Kit& kit, bool topic) {
     rmw_qos_profile_t profile = rmw_qos_profile_default;
-    profile.reliability = kit_.string("settings.reliability") == "reliable"
+    profile.reliability = kit.string("settings.reliability") == "reliable"
                               ? RMW_QOS_POLICY_RELIABILITY_RELIABLE
                               : RMW_QOS_POLICY_RELIABILITY_BEST_EFFORT;
-    profile.history = kit_.string("settings.history") == "keep_last"
+    profile.history = kit.string("settings.history") == "keep_last"
                           ? RMW_QOS_POLICY_HISTORY_KEEP_LAST
                           : RMW_QOS_POLICY_HISTORY_KEEP_ALL;
-    profile.depth = static_cast<size_t>(kit_.integer("settings.depth", 1, INT32_MAX));
-    profile.durability = topic && kit_.string("settings.durability") == "transient_local"
+    profile.depth = static_cast<size_t>(kit.integer("settings.depth", 1, INT32_MAX));
+    profile.durability = topic && kit.string("settings.durability") == "transient_local"
                              ? RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL
                              : RMW_QOS_POLICY_DURABILITY_VOLATILE;
     return profile;
@@ -139,9 +149,23 @@ class Session {
     return &wait_set_;
   }
 
-  // Prints READY with the effective settings. `granted` is the QoS that the endpoint reports.
-  void ready(int64_t matched, int64_t discovery_ns, const rmw_qos_profile_t* granted) {
+  // Returns the effective settings of an endpoint, from the QoS that it reports.
+  static std::map<std::string, wattwire::Scalar> effective_qos(const rmw_qos_profile_t* granted) {
     if (granted == nullptr) throw wattwire::MiddlewareFailed("rcl does not report the granted QoS");
+    const bool reliable = granted->reliability == RMW_QOS_POLICY_RELIABILITY_RELIABLE;
+    const bool keep_all = granted->history == RMW_QOS_POLICY_HISTORY_KEEP_ALL;
+    const bool is_volatile = granted->durability == RMW_QOS_POLICY_DURABILITY_VOLATILE;
+    return {{"reliability", reliable ? "reliable" : "best_effort"},
+            {"history", keep_all ? "keep_all" : "keep_last"},
+            {"depth", static_cast<int64_t>(granted->depth)},
+            {"durability", is_volatile ? "volatile" : "transient_local"}};
+  }
+
+  // Prints READY with the effective settings. `granted` is the QoS that the endpoint reports, and
+  // `parts` are the entries of a member's parts.
+  void ready(int64_t matched, int64_t discovery_ns, const rmw_qos_profile_t* granted,
+             std::vector<wattwire::Object> parts = {}) {
+    const auto of_endpoint = effective_qos(granted);
     // The role's endpoints may have opened sockets.
     const std::string reach = limit_to_interface(kit_, rmw_get_implementation_identifier());
     const bool reliable = granted->reliability == RMW_QOS_POLICY_RELIABILITY_RELIABLE;
@@ -159,13 +183,10 @@ class Session {
     effective["domain"] = domain_of(kit_);
     effective["discovery"] = reach;
     effective["executor"] = "rcl_wait";
-    effective["reliability"] = reliable ? "reliable" : "best_effort";
-    effective["history"] = keep_all ? "keep_all" : "keep_last";
-    effective["depth"] = static_cast<int64_t>(granted->depth);
-    effective["durability"] =
-        granted->durability == RMW_QOS_POLICY_DURABILITY_VOLATILE ? "volatile" : "transient_local";
+    for (const auto& [name, value] : of_endpoint) effective[name] = value;
     ready.guarantee = {reliable && keep_all ? "reliable" : "best_effort", "per_sender",
                        keep_all ? "block" : "drop_oldest"};
+    ready.parts = std::move(parts);
     ready_ = true;
     kit_.ready(ready);
   }

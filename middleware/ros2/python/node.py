@@ -15,4 +15,5 @@ if __name__ == "__main__":
         source="topic:publish",
         relay="pipeline:relay",
         sink="topic:subscribe",
+        member="members:member",
     )

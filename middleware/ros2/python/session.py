@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -48,11 +48,14 @@ class Session:
         self.transports = transports_in_use(kit.setting("transports"), self.rmw)
         limit_to_interface(kit, self.rmw)
 
-    def qos(self, durability: str = "volatile") -> Any:
-        """Return the QoS profile of the settings; ROS requires volatile services and actions."""
+    def qos(self, durability: str = "volatile", part: Kit | None = None) -> Any:
+        """Return the QoS profile of the settings of this node, or of a part of a member.
+
+        ROS requires volatile services and actions.
+        """
         from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
-        setting = self.kit.setting
+        setting = (part or self.kit).setting
         return QoSProfile(
             reliability=ReliabilityPolicy[setting("reliability").upper()],
             history=HistoryPolicy[setting("history").upper()],
@@ -127,8 +130,16 @@ class Session:
         kit.await_peers(clients, self.spin_once)
         self.ready(clients(), self.requested_qos())
 
-    def ready(self, matched: int | None, granted: dict[str, Any]) -> None:
-        """Print READY with the QoS in force; `matched` is None if ROS does not report it."""
+    def ready(
+        self,
+        matched: int | None,
+        granted: dict[str, Any],
+        parts: Sequence[dict[str, Any]] = (),
+    ) -> None:
+        """Print READY with the QoS in force; `matched` is None if ROS does not report it.
+
+        `parts` are the entries of a member's parts.
+        """
         kit = self.kit
         reach = limit_to_interface(kit, self.rmw)  # the role's endpoints may have opened sockets
         discovery_ns = None if matched is None else kit.now() - self.created_ns
@@ -155,21 +166,22 @@ class Session:
                 "per_sender",
                 overload,
             ),
+            parts=parts,
         )
 
-    def requested_qos(self) -> dict[str, Any]:
+    def requested_qos(self, part: Kit | None = None) -> dict[str, Any]:
         names = ("reliability", "history", "depth", "durability")
-        return {name: self.kit.setting(name) for name in names}
+        return {name: (part or self.kit).setting(name) for name in names}
 
-    def granted_qos(self, topic: str, publishers: bool) -> dict[str, Any]:
-        """Return the QoS of this node's endpoint of `topic` from ROS's graph.
+    def granted_qos(self, topic: str, publishers: bool, part: Kit | None = None) -> dict[str, Any]:
+        """Return the QoS of the endpoint of `topic` of this node, or of a part, from ROS's graph.
 
         Discovery carries reliability and durability. If the RMW does not report history and depth
         of its own endpoint, the requested values are returned.
         """
         node = self.node
         ends = "publishers" if publishers else "subscriptions"
-        granted = self.requested_qos()
+        granted = self.requested_qos(part)
         for info in getattr(node, f"get_{ends}_info_by_topic")(topic):
             if info.node_name == node.get_name():
                 for name in ("reliability", "history", "durability"):

@@ -11,10 +11,15 @@ from typing import Any
 
 from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import read_toml
+from wattwire.catalog.topologies import with_topology
+from wattwire.cli.topology_text import cells_for, topology_of, topology_text, without_remarks
+from wattwire.cli.topology_text import study_text as topology_study_text
 from wattwire.cli.verbs import add_verb
+from wattwire.model.deployment import PLACED
 from wattwire.model.errors import EXIT_OK, MissingError, UsageError
+from wattwire.model.flows import parse_topology
 from wattwire.model.study import parse_study
-from wattwire.model.words import listed
+from wattwire.model.words import listed, plural
 from wattwire.run.resolve_cells import prepare
 
 TEMPLATE = "study_template.toml"
@@ -34,6 +39,11 @@ def add_to(verbs: Any) -> None:
     )
     verb.add_argument("file", metavar="FILE", help="my-study.toml, or a folder")
     verb.add_argument("cells", nargs="*", metavar="CELL", help="cells of the new study")
+    verb.add_argument(
+        "--from", dest="source", metavar="PATH",
+        help="a bag of ROS, or a topology file (.json of ros2-performance, .toml): also write its "
+        "nodes and flows as a topology file",
+    )  # fmt: skip
     verb.set_defaults(call=new)
 
 
@@ -48,15 +58,10 @@ def new(options: argparse.Namespace) -> int:
     if path.exists() or path.is_symlink():
         raise UsageError(f"{path}: this file already exists; choose another name")
     cells = [cell.name for cell in Catalog().cells_like(options.cells)] if options.cells else []
-    text = study_text(cells)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise MissingError(
-            f"{path}: cannot be written ({error.strerror}); name a file in a writable folder"
-        ) from error
+    if options.source is None:
+        _write(path, study_text(cells))
+    else:
+        _write_topology(path, Path(options.source), cells)
     skipped = dict.fromkeys(_skipped(path))
     runs_unchanged = "" if skipped else "The study runs without changes, and comments"
     print(f"Wrote {path}. {runs_unchanged or 'Comments'} explain every line.")
@@ -66,9 +71,40 @@ def new(options: argparse.Namespace) -> int:
     return EXIT_OK
 
 
+def _write(path: Path, text: str) -> None:
+    """Write a new file. Raises MissingError if it cannot be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise MissingError(
+            f"{path}: cannot be written ({error.strerror}); name a file in a writable folder"
+        ) from error
+
+
+def _write_topology(path: Path, source: Path, cells: list[str]) -> None:
+    """Write the topology of a bag or of a topology file next to a study of it.
+
+    Raises UsageError for a source that cannot be read, has a fault, or if the file exists.
+    """
+    stem = "" if path.name == "study.toml" else f"{path.stem}-"
+    file = path.with_name(f"{stem}topology.toml")
+    if file.exists() or file.is_symlink():
+        raise UsageError(f"{file}: this file already exists; choose another name for the study")
+    table = topology_of(source)
+    cells = cells or list(cells_for(table, Catalog()))
+    parse_topology({"file": str(source), **without_remarks(table)}, PLACED, "--from")
+    _write(file, topology_text(table, source.name))
+    _write(path, topology_study_text(file.name, cells))
+    nodes, flows = len(table["node"]), len(table["flow"])
+    print(f"Wrote {file}: {plural(nodes, 'node')} and {plural(flows, 'flow')}.")
+
+
 def _skipped(path: Path) -> list[str]:
     """Return the reason for each treatment of a new study that cannot be measured here."""
-    study = parse_study(path.stem, read_toml(path), str(path))
+    document = with_topology(read_toml(path), path)
+    study = parse_study(path.stem, document, str(path))
     try:
         return [reason for _, reason in prepare(study, Catalog(), None).skipped]
     except MissingError as error:  # none of its cells can be measured

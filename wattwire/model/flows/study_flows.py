@@ -23,10 +23,14 @@ FLOW = "flow"
 JOIN = "+"
 """Sign between the names of a set of flows."""
 PLACE = "placement key (a placement maps it to a host)"
+PLACE_SIGN = "@"
+"""Sign between the name of a topology's node and its key of the placements."""
 SENDER_WORD, RECEIVER_WORD = "sender", "receiver"
 """Default words of the placement for the ends of a flow."""
 OWN_KEYS = ("payload_bytes", "rate_hz", "pattern")
 """Levels that each flow has for itself."""
+RECEIVERS = "receivers"
+"""Level of a flow of a topology: the nodes that receive it."""
 PAYLOAD_BYTES, RATE_HZ = (8, PAYLOAD_BYTES_MAX), (1e-3, 1e6)
 """Smallest and largest values. A receiver identifies the sender by the first 8 bytes (C-21)."""
 EXCLUDED_KEYS = (
@@ -55,6 +59,17 @@ class FlowSpec:
     sender: str = given("a key of the placements", SENDER_WORD, word=PLACE, needed=True)
     receiver: str = given("a key of the placements", RECEIVER_WORD, word=PLACE, needed=True)
     settings: Mapping[str, Level] = given("a table of settings of the middleware", {})
+
+
+@dataclass(frozen=True)
+class TopologyFlow(FlowSpec):
+    """A flow of a topology, from one of its nodes to several.
+
+    `sender` and `receivers` are the names of nodes, each with PLACE_SIGN and a key of the placement
+    if its host is not that of members.
+    """
+
+    receivers: tuple[str, ...] = ()
 
 
 FLOWS_MAX = 500
@@ -118,6 +133,9 @@ def flow_levels(flows: Sequence[FlowSpec]) -> dict[str, Level]:
         own = {**asdict(flow), "position": position}
         del own["name"]
         own |= {f"{SETTING}{name}": level for name, level in own.pop("settings").items()}
+        if isinstance(flow, TopologyFlow):
+            own[RECEIVERS] = JOIN.join(own.pop(RECEIVERS))
+            del own["receiver"]
         levels |= {f"{FLOW}.{flow.name}.{key}": value for key, value in own.items()}
     return levels
 
@@ -131,6 +149,17 @@ def has_flow_of(column: str, levels: Mapping[str, Any]) -> bool:
     """Return whether a treatment has the flow of a column; true for other columns."""
     of_flow = COLUMN.fullmatch(column)
     return of_flow is None or of_flow["flow"] in names_in(levels.get(FLOWS, ""))
+
+
+@dataclass(frozen=True)
+class Member:
+    """A node of a topology: a process with the ends of several flows.
+
+    `place` is its key of the placement; "" is that of all members.
+    """
+
+    name: str
+    place: str = ""
 
 
 @dataclass(frozen=True)
@@ -158,6 +187,15 @@ class FlowPart:
     def _word(self, key: str, default: str) -> str:
         word = str(self.treatment.get(f"{FLOW}.{self.name}.{key}", default))
         return "" if word == default else word
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """Return the nodes of a topology that have this flow, its sender first; () for others."""
+        receivers = self.treatment.get(f"{FLOW}.{self.name}.{RECEIVERS}")
+        if receivers is None:
+            return ()
+        words = [str(self.treatment[f"{FLOW}.{self.name}.sender"]), *names_in(receivers)]
+        return tuple(Member(*word.split(PLACE_SIGN)) for word in words)
 
     @property
     def own_settings(self) -> dict[str, Level]:
@@ -191,6 +229,8 @@ def flow_parts(treatment: Treatment) -> list[FlowPart]:
         part = {**common, **{key: own[key] for key in OWN_KEYS}}
         part |= {key: level for key, level in own.items() if key.startswith(SETTING)}
         part |= {f"{FLOW}.{name}.{key}": level for key, level in own.items()}
+        if RECEIVERS in own:
+            part["clients"] = len(names_in(own[RECEIVERS]))
         treatment = Treatment.of({}, part)
         parts.append(FlowPart(name, treatment, int(own["position"]), len(by_flow)))
     return parts

@@ -9,7 +9,7 @@ from typing import Any
 from wattwire.model.deployment import EXEC, ONE_WAY, PLACED, parse_request
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.fields import merge, read_table
-from wattwire.model.flows import FLOW, parse_flows
+from wattwire.model.flows import FLOW, TOPOLOGY, FlowSpec, parse_flows, parse_topology
 from wattwire.model.limits import parse_limits
 from wattwire.model.output_requests import BREAK_EVEN, parse_shown
 from wattwire.model.paper_path import parse_walks
@@ -41,7 +41,8 @@ VERSION_MIN = "wattwire_min"
 TOP_KEYS = frozenset(
     {"title", "goal", "source", "published", "question", "factors", "fixed", "plan", "meters",
      "validity", "answers", "exclude", "include", "presets", "limit", "variants", "paper_path",
-     "awaits", VERSION_MIN, "table", "figure", "ranking", BREAK_EVEN, FLOW, CLAIM}
+     "awaits", VERSION_MIN, "table", "figure", "ranking", BREAK_EVEN, FLOW, TOPOLOGY,
+     CLAIM}
 )  # fmt: skip
 RIG = "rig"
 """Key of the document of the rig, which `wattwire run --rig` adds to the study."""
@@ -148,7 +149,7 @@ def read_study(name: str, document: Mapping[str, Any], check: CheckLevel, where:
     varied, held = _with_each(document.get("factors", {}), document.get("fixed", {}), rig, where)
     factors = _factors(varied, check, where)
     fixed = {key: check(key, level, f"{where}: fixed.{key}") for key, level in held.items()}
-    flows = parse_flows(document.get(FLOW, []), ONE_WAY, PLACED, where)
+    flows = _all_flows(document, where)
     study = Study(name, factors=factors, fixed=fixed, rig=rig, flows=flows)
     plan = _plan_values(document.get("plan", {}), where)
     goal = document.get("goal")
@@ -178,6 +179,18 @@ def read_study(name: str, document: Mapping[str, Any], check: CheckLevel, where:
         claims=parse_claims(document.get(CLAIM, []), known, answers.margin, check, where),
         variants=parse_variants(document.get("variants", {}), check, where),
     )
+
+
+def _all_flows(document: Mapping[str, Any], where: str) -> tuple[FlowSpec, ...]:
+    """Return the flows of the tables `[[flow]]`, or those of the topology."""
+    if TOPOLOGY not in document:
+        return parse_flows(document.get(FLOW, []), ONE_WAY, PLACED, where)
+    if document.get(FLOW):
+        raise UsageError(
+            f"{where}: both {TOPOLOGY} and [[{FLOW}]] are set; allowed: one of them. Move the "
+            "flows to the topology, or delete it."
+        )
+    return parse_topology(document[TOPOLOGY], PLACED, where)
 
 
 def parse_validity(table: Mapping[str, Any], where: str) -> ValidityLimits:

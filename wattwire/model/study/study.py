@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from wattwire.model.deployment import PATTERNS, PROCESSES, Pattern, Request
+from wattwire.model.deployment import MEMBER, PATTERNS, PROCESSES, Pattern, Request
 from wattwire.model.fields import given, number
-from wattwire.model.flows import FlowSpec, flow_levels
+from wattwire.model.flows import FlowSpec, TopologyFlow, flow_levels
 from wattwire.model.limits import Limit
 from wattwire.model.output_requests import Shown
 from wattwire.model.paper_path import Walk
@@ -203,5 +203,7 @@ class Study:
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """Return the roles of the study's nodes."""
+        """Return the roles of the study's nodes; the nodes of a topology have one role."""
+        if any(isinstance(flow, TopologyFlow) for flow in self.flows):
+            return (MEMBER,)
         return tuple(dict.fromkeys(role for pattern in self.patterns for role in pattern.roles))

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from wattwire.model.deployment import HOST, Deployment, Node, service_of
+from wattwire.model.deployment import HOST, MEMBER, Deployment, Node, role_of_process, service_of
 from wattwire.model.records import (
     CHUNK_RECORDS,
     COUNTER_MASK,
@@ -62,12 +62,18 @@ def open_all_samples(folder: Path, nodes: Sequence[RunNode]) -> dict[int, list[S
     """
     samples_by_node: dict[int, list[Samples]] = {}
     for node in nodes:
-        files: list[Samples] = [
-            _open_samples(path, node) for path in sample_files(folder, node.process)
-        ]
+        files: list[Samples] = [_open_samples(path, node) for path in _files_of(folder, node)]
         if files:
             samples_by_node[node.node] = files
     return samples_by_node
+
+
+def _files_of(folder: Path, node: RunNode) -> list[Path]:
+    """Return the sample files of a node. Each part of a member has one, with its number (C-42)."""
+    files = sample_files(folder, node.process)
+    if role_of_process(node.process) != MEMBER:
+        return files
+    return [path for path in files if path.name == f"samples-{node.node}.bin"]
 
 
 def sample_files(folder: Path, process: str) -> list[Path]:

@@ -44,7 +44,7 @@ def where_it_ran(
     nodes of one machine: in each interval between readings in which both ran, it is the probability
     that a moment of one and a moment of the other fall on CPUs of this nearness.
     """
-    nodes = [node.process for node in record.nodes]
+    nodes = record.node_processes
     if not nodes or not record.window.get("end_ns"):
         return {}, {}, []
     assigned = {process: cpus for m in record.cores for process, cpus in m.assignment.cpus.items()}

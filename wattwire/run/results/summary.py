@@ -21,7 +21,7 @@ from wattwire.model.study import Study
 from wattwire.model.verdict import COMPLETE, Outcome, Reason, Verdict, worst
 from wattwire.model.warm_up import SETTLING
 from wattwire.model.words import number, plural
-from wattwire.run.node_specs import MILLISECOND_NS, SECOND_NS, warm_up_calls
+from wattwire.run.node_specs import MILLISECOND_NS, SECOND_NS, RunNode, warm_up_calls
 from wattwire.run.record import HostRecord, OpenAttempt, RunRecord
 from wattwire.run.results import (
     carrying,
@@ -148,7 +148,7 @@ class Collected:
             samples = {}
             reasons += [Reason(Verdict.FAILED, "contract", text) for text in faults]
         for node in record.nodes:
-            state = record.processes.states.get(node.process)
+            state = record.state_of(node)
             if state and "DONE" in state.lines and node.node not in samples and not reasons:
                 text = f"{node.process} broke C-24: it printed DONE but left no samples.bin"
                 reasons.append(Reason(Verdict.FAILED, "sample_file", text))
@@ -197,7 +197,8 @@ class Collected:
         spawned = [clocks.reference_ns(n.node, states[n.process].spawned_ns) for n in present]
         first_ns = min(spawned, default=0)
         for node in present:
-            state, node_samples = states[node.process], samples.get(node.node, [])
+            state, node_samples = record.state_of(node), samples.get(node.node, [])
+            assert state is not None
             host = record.host_of(node.process)
             relation = record.clock_relations.get(host.name)
             # The error of STOP on the host's clock makes no DONE early.
@@ -285,7 +286,7 @@ class Collected:
         if schedules:
             row["unsent"] = None if row["expected"] is None else tally.unsent
             row["backlog_growth"] = backlog_growth(tally.backlogs)
-        states = [record.processes.states.get(n.process) for n in record.nodes]
+        states = [record.state_of(node) for node in record.nodes]
         done = [s.lines["DONE"] for s in states if s and "DONE" in s.lines]
         clocks = record.clocks_of_nodes()
         row |= of_flows.summary(self._without_records, clocks)
@@ -399,7 +400,7 @@ class Collected:
     def _system_calls(self) -> dict[str, Any]:
         """Return `syscalls` of run.json: the counting method and the counts per process tree."""
         record = self.record
-        way, nodes = record.tracing, [n.process for n in record.nodes]
+        way, nodes = record.tracing, record.node_processes
         if way is None:
             return {}
         processes: dict[str, Any] = {}
@@ -480,7 +481,7 @@ class Collected:
             scheduled, backlogs = schedules[node.node].scheduled, self._backlogs.get(node.node)
             unsent = scheduled - waits.sent if node.node in self._waits else 0
             late = max(unsent, backlogs[-1] - backlogs[0] if backlogs else 0)
-            if not self._fell_behind(node.process) and not backlogs:
+            if not self._fell_behind(node) and not backlogs:
                 continue
             if not is_held_up(node.spec, waits, late):
                 return ""
@@ -499,9 +500,10 @@ class Collected:
             )
         return details[0] if details else ""
 
-    def _fell_behind(self, process: str) -> bool:
+    def _fell_behind(self, node: RunNode) -> bool:
         """Return whether a sender left out more messages than it reported as skipped slots."""
-        sent = self.record.processes.states[process].lines.get("SENT")
+        state = self.record.state_of(node)
+        sent = state.lines.get("SENT") if state else None
         return sent is not None and bool(sent["scheduled"] - sent["sent"] > sent["skipped"])
 
     def _rates_span_ns(self, sender: int | None = None) -> tuple[int, int]:
@@ -514,7 +516,7 @@ class Collected:
         begin_ns, firsts_ns, lasts_ns = window.get("cost_begin_ns", 0), [], []
         clocks = record.clocks_of_nodes() or ONE_CLOCK
         for node in record.nodes:
-            state = record.processes.states.get(node.process)
+            state = record.state_of(node)
             line = state.lines.get("SENT", {}) if state else {}
             if line.get("sent") and sender in (None, node.node):
                 firsts_ns.append(clocks.reference_ns(node.node, line["begin_ns"]))
@@ -618,7 +620,7 @@ class Collected:
         bridges = {p.name for p in record.deployment.processes if p.kind == BRIDGE}
         nodes = []
         for node in record.nodes:
-            state = states.get(node.process)
+            state = record.state_of(node)
             nodes.append(
                 {
                     "node": node.node,

@@ -228,7 +228,7 @@ def test_a_held_sender_that_sent_all_messages_was_only_late(sent, effect):
     run.record = SimpleNamespace(
         outcome=Outcome.COMPLETED, window={"start_ns": START_NS}, nodes=[node],
         deployment=SimpleNamespace(flow_names={}),
-        processes=SimpleNamespace(states={"client-0": SimpleNamespace(lines={})}),
+        state_of=lambda _: SimpleNamespace(lines={}),
     )  # fmt: skip
     run.attempt = SimpleNamespace(planned=SimpleNamespace(treatment={"loop": "open"}))
     run._without_records, run._backlogs = [], {1: (0, 20, 39)}

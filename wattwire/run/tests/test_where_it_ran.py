@@ -41,7 +41,7 @@ def results(ran, level="free", ticks=4, sampled=True):
         name="local", offset_ns=0, window={"cost_begin_ns": 0, "end_ns": ticks * TICK_NS}
     )
     record = SimpleNamespace(
-        **vars(host), nodes=NODES, services={}, deployment=DEPLOYMENT,
+        **vars(host), nodes=NODES, node_processes=[*roles], services={}, deployment=DEPLOYMENT,
         sampling={"ticks": ticks if sampled else 0}, cores_level=level,
         host_of=lambda process: host,
         cores=[MachineCores(MACHINE, assign(level, roles, {}, MACHINE), ("local",))],

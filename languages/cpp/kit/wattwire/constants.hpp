@@ -71,6 +71,23 @@ inline constexpr KeyType kKeys[] = {
 inline constexpr KeyType kPipelineKeys[] = {
     {"hop", Type::kInteger},
 };
+// Further keys, only of specs of the role member, and the keys of each of its parts.
+inline constexpr KeyType kMemberKeys[] = {
+    {"parts", Type::kInteger},
+};
+inline constexpr KeyType kPartKeys[] = {
+    {"run", Type::kString},
+    {"role", Type::kString},
+    {"node", Type::kInteger},
+    {"index", Type::kInteger},
+    {"peers.nodes", Type::kIntegers},
+    {"peers.count", Type::kInteger},
+    {"period_ns", Type::kInteger},
+    {"phase_ns", Type::kInteger},
+    {"payload.bytes", Type::kInteger},
+    {"payload.seed", Type::kInteger},
+    {"record.capacity", Type::kInteger},
+};
 
 struct Role {
   const char* name;
@@ -90,6 +107,7 @@ inline constexpr Role kRoles[] = {
     {"source", "pipeline", 8, true},
     {"relay", "pipeline", 9, false},
     {"sink", "pipeline", 10, false},
+    {"member", "topic", 11, false},
 };
 
 enum Kind : uint8_t {

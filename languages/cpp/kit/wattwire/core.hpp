@@ -37,6 +37,23 @@ struct Ready {
   std::map<std::string, Scalar> effective;
   Guarantee guarantee;
   int64_t discovery_ns = -1;  // -1: the middleware has no discovery
+  std::vector<Object> parts;  // the entries of a member's parts (`Core::entry`)
+};
+
+// The counts of DONE.
+struct Counts {
+  uint64_t sent = 0, received = 0, recorded = 0, overflow = 0, foreign = 0, corrupt = 0, probes = 0;
+
+  Counts& operator+=(const Counts& other) {
+    sent += other.sent;
+    received += other.received;
+    recorded += other.recorded;
+    overflow += other.overflow;
+    foreign += other.foreign;
+    corrupt += other.corrupt;
+    probes += other.probes;
+    return *this;
+  }
 };
 
 // A message from its arrival at a relay until the relay's send call has returned.
@@ -70,6 +87,9 @@ class Core {
         spin_ns_(spec.integer("spin_ns")),
         quiet_ns_(spec.integer("quiet_ms") * 1000000),
         linger_ns_(spec.integer("linger_ms") * 1000000) {}
+  virtual ~Core() = default;
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
 
   const std::string& string(std::string_view key) const { return spec_.string(key); }
   int64_t integer(std::string_view key) const { return spec_.integer(key); }
@@ -146,9 +166,7 @@ class Core {
     library.add("name", ready.library.name)
         .add("version", ready.library.version)
         .add("build", ready.library.build);
-    auto known = requested();
-    for (const auto& [name, value] : ready.effective) known[name] = value;
-    for (const auto& [name, value] : known) effective.add(name, value);
+    effective.add(in_force(ready.effective));
     guarantee.add("delivery", g.delivery).add("ordering", g.ordering).add("overload", g.overload);
     line.add("matched", Scalar::known(ready.matched, -1))
         .add("startup_ns", now_ns() - process_start_ns_)
@@ -156,7 +174,16 @@ class Core {
         .add("library", library)
         .add("effective", effective)
         .add("guarantee", guarantee);
+    if (!ready.parts.empty()) line.add("parts", ready.parts);
     dialogue_.line("READY", line);
+  }
+
+  // Returns the entry of this part of a member in READY (C-42).
+  Object entry(int64_t matched, const std::map<std::string, Scalar>& effective) const {
+    return Object()
+        .add("node", integer("node"))
+        .add("matched", Scalar::known(matched, -1))
+        .add("effective", in_force(effective));
   }
 
   // --- arrivals --------------------------------------------------------------------------
@@ -257,20 +284,8 @@ class Core {
   }
 
   // Writes the samples and prints DONE, once.
-  void finish() {
-    std::call_once(finished_, [this] {
-      Lock lock(mutex_);
-      recorder_.write(out_ + "/samples.bin", role_.code, static_cast<uint16_t>(schedule_.node),
-                      static_cast<uint64_t>(integer("payload.seed")));
-      dialogue_.line("DONE", Object()
-                                 .add("sent", sent_)
-                                 .add("received", unless_unrecorded(received_))
-                                 .add("recorded", recorder_.recorded())
-                                 .add("overflow", recorder_.overflow())
-                                 .add("foreign", unless_unrecorded(foreign_))
-                                 .add("corrupt", unless_unrecorded(corrupt_))
-                                 .add("probes", probes_));
-    });
+  virtual void finish() {
+    std::call_once(finished_, [this] { dialogue_.line("DONE", fields(write("samples.bin"))); });
   }
 
  protected:
@@ -286,6 +301,33 @@ class Core {
     uint8_t flags;
     bool probe = false;
   };
+
+  // Writes the samples to a file of this name, and returns the counts.
+  Counts write(const std::string& name) {
+    Lock lock(mutex_);
+    recorder_.write(out_ + "/" + name, role_.code, static_cast<uint16_t>(schedule_.node),
+                    static_cast<uint64_t>(integer("payload.seed")));
+    return {sent_,    received_, recorder_.recorded(), recorder_.overflow(), foreign_,
+            corrupt_, probes_};
+  }
+
+  // Returns the fields of DONE.
+  Object fields(const Counts& counts) const {
+    return Object()
+        .add("sent", counts.sent)
+        .add("received", unless_unrecorded(counts.received))
+        .add("recorded", counts.recorded)
+        .add("overflow", counts.overflow)
+        .add("foreign", unless_unrecorded(counts.foreign))
+        .add("corrupt", unless_unrecorded(counts.corrupt))
+        .add("probes", counts.probes);
+  }
+
+  // Returns the time of the last arrival; 0 without one.
+  virtual int64_t last_arrival_ns() {
+    Lock lock(mutex_);
+    return arrival_ns_;
+  }
 
   static uint8_t flag(Verdict verdict) { return verdict == Verdict::kCorrupt ? kCorrupt : 0; }
 
@@ -393,6 +435,14 @@ class Core {
     for (const auto& name : spec_.settings()) out[name].json = spec_.at(kSetting + name).source;
     return out;
   }
+  // Returns the settings, with the values that the library reports.
+  Object in_force(const std::map<std::string, Scalar>& reported) const {
+    Object effective;
+    auto known = requested();
+    for (const auto& [name, value] : reported) known[name] = value;
+    for (const auto& [name, value] : known) effective.add(name, value);
+    return effective;
+  }
   static Kind kind_of(const std::string& pattern) {
     if (pattern == "topic" || pattern == "pipeline") return kMessage;
     return pattern == "action" ? kResult : kCall;
@@ -422,8 +472,7 @@ class Core {
   int64_t left_ns() {
     int64_t stop = dialogue_.stop_ns();
     if (stop == 0) return kNapNs;
-    Lock lock(mutex_);
-    const int64_t quiet = std::max(arrival_ns_, stop) + quiet_ns_;
+    const int64_t quiet = std::max(last_arrival_ns(), stop) + quiet_ns_;
     return std::min(quiet, stop + linger_ns_) - now_ns();
   }
 

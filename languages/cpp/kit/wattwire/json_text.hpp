@@ -52,6 +52,16 @@ class Object {
     for (const auto& item : strings) list += (list.empty() ? "" : ", ") + quoted(item);
     return add_json(name, "[" + list + "]");
   }
+  Object& add(const std::string& name, const std::vector<Object>& objects) {
+    std::string list;
+    for (const auto& item : objects) list += (list.empty() ? "" : ", ") + item.text();
+    return add_json(name, "[" + list + "]");
+  }
+  // Adds the fields of another object.
+  Object& add(const Object& other) {
+    if (!other.fields_.empty()) fields_ += (fields_.empty() ? "" : ", ") + other.fields_;
+    return *this;
+  }
   std::string text() const { return "{" + fields_ + "}"; }
 
  private:

@@ -7,7 +7,9 @@
 #include <cstdio>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "actions.hpp"
 #include "encryption.hpp"
@@ -16,10 +18,103 @@
 namespace wattwire {
 
 // The base class Core handles opening, arrivals and the end, Scheduler handles senders and clients,
-// and Actions handles goals.
+// and Actions handles goals. A member of a topology (C-41) has parts: its publishers and
+// subscribers, each with the spec of a node of its own.
 class Kit : public Actions {
  public:
-  using Actions::Actions;
+  Kit(const Spec& spec, Dialogue* dialogue, int64_t process_start_ns, const std::string& out)
+      : Actions(spec, dialogue, process_start_ns, out) {
+    for (int64_t number = 0; number < spec.parts(); ++number) {
+      part_specs_.push_back(std::make_unique<Spec>(spec.part(number)));
+      parts_.push_back(std::make_unique<Kit>(*part_specs_.back(), dialogue, process_start_ns, out));
+    }
+  }
+
+  const std::vector<std::unique_ptr<Kit>>& parts() const { return parts_; }
+  // Returns whether this part of a member is a publisher.
+  bool publishes() const { return sender_; }
+
+  // Calls `send(number, buffer)` for each message of a part when it is due, and `poll(timeout_ns)`
+  // until the end. `send` returns false if the message was not sent.
+  template <class Send, class Poll>
+  void drive_parts(Send send, Poll poll_once) {
+    while (dialogue_.start_ns() == 0 && !dialogue_.stopped()) poll_once(kGoLookNs);
+    wait_go();
+    for (const auto& part : parts_) part->wait_go();
+    while (send_due(send, poll_once)) {
+    }
+    print_sent_of_parts();
+    poll(poll_once);
+  }
+
+  void finish() override {
+    if (parts_.empty()) return Actions::finish();
+    std::call_once(finished_, [this] {
+      Counts total;
+      std::vector<Object> entries;
+      for (const auto& part : parts_) {
+        const std::string node = std::to_string(part->integer("node"));
+        const Counts counts = part->write("samples-" + node + ".bin");
+        total += counts;
+        entries.push_back(Object().add("node", part->integer("node")).add(fields(counts)));
+      }
+      dialogue_.line("DONE", fields(total).add("parts", entries));
+    });
+  }
+
+ protected:
+  int64_t last_arrival_ns() override {
+    int64_t last_ns = Actions::last_arrival_ns();
+    for (const auto& part : parts_) last_ns = std::max(last_ns, part->last_arrival_ns());
+    return last_ns;
+  }
+
+ private:
+  // Sends what is due and polls until the next message. Returns false if none follows.
+  template <class Send, class Poll>
+  bool send_due(Send& send, Poll& poll_once) {
+    int64_t wait_ns = kNapNs;
+    bool has_more = false;
+    for (size_t number = 0; number < parts_.size(); ++number) {
+      Kit& part = *parts_[number];
+      if (!part.publishes() || part.finished()) continue;
+      has_more = true;
+      if (Slot* slot = part.tick()) {
+        bool sent = false;
+        try {
+          sent = send(number, part.begin(slot));
+        } catch (const SendFailed&) {  // `fail` records it
+        }
+        sent ? part.complete(slot) : part.fail(slot);
+      }
+      wait_ns = std::min(wait_ns, part.wait_ns());
+    }
+    if (has_more) poll_once(wait_ns);
+    return has_more;
+  }
+
+  // Prints SENT with an entry for each publisher; prints nothing without publishers.
+  void print_sent_of_parts() {
+    Sent total;
+    std::vector<Object> entries;
+    for (const auto& part : parts_) {
+      if (!part->publishes()) continue;
+      const Sent own = part->sent();
+      if (own.begin_ns != kUnknownNs) {
+        const bool is_first = total.begin_ns == kUnknownNs;
+        total.begin_ns = is_first ? own.begin_ns : std::min(total.begin_ns, own.begin_ns);
+        total.end_ns = std::max(total.end_ns, own.end_ns);
+      }
+      total.sent += own.sent;
+      total.scheduled += own.scheduled;
+      total.skipped += own.skipped;
+      entries.push_back(Object().add("node", part->integer("node")).add(own.fields()));
+    }
+    if (!entries.empty()) dialogue_.line("SENT", total.fields().add("parts", entries));
+  }
+
+  std::vector<std::unique_ptr<Spec>> part_specs_;
+  std::vector<std::unique_ptr<Kit>> parts_;
 };
 
 // Throws Unsupported if the payload is longer or shorter than declared (C-03).
@@ -36,17 +131,9 @@ inline void check_size(const Spec& spec) {
     throw Unsupported(found + "least " + std::to_string(bytes_min));
 }
 
-// The function of each role of a cell.
-using Roles = std::map<std::string, std::function<void(Kit&)>>;
-
-// Throws Unsupported if the specification requires something that it does not declare, or a role
-// without a function (C-03).
-inline void check_declaration(const Spec& spec, const Roles& functions) {
+// Throws Unsupported if a value of the specification of a node, or of a part, is not declared.
+inline void check_values(const Spec& spec) {
   const std::string& role = spec.string("role");
-  Names roles;
-  for (const auto& name : spec.strings("declared.roles"))
-    if (functions.count(name) != 0) roles.push_back(name);
-  if (!has(roles, role)) throw Unsupported("role " + role + "; this cell supports " + join(roles));
   Names required = {"encoding." + spec.string("payload.encoding"), "loop." + spec.string("loop")};
   if (role_of(spec).sends) required.push_back("pacing." + spec.string("pacing"));
   const std::string& pattern = spec.string("pattern");
@@ -70,6 +157,21 @@ inline void check_declaration(const Spec& spec, const Roles& functions) {
   if (spec.string("payload.encoding") == "pointcloud") check_point_cloud(spec);
   if (spec.string("reply") == "encrypt") check_encryption(spec);
   check_size(spec);
+}
+
+// The function of each role of a cell.
+using Roles = std::map<std::string, std::function<void(Kit&)>>;
+
+// Throws Unsupported if the specification requires something that it does not declare, or a role
+// without a function (C-03).
+inline void check_declaration(const Spec& spec, const Roles& functions) {
+  const std::string& role = spec.string("role");
+  Names roles;
+  for (const auto& name : spec.strings("declared.roles"))
+    if (functions.count(name) != 0) roles.push_back(name);
+  if (!has(roles, role)) throw Unsupported("role " + role + "; this cell supports " + join(roles));
+  check_values(spec);
+  for (int64_t number = 0; number < spec.parts(); ++number) check_values(spec.part(number));
 }
 
 // Runs this node and ends the process.

@@ -136,6 +136,29 @@ class Scheduler : public Core {
 
   // --- end of both front ends --------------------------------------------------------------
 
+  // The result of a schedule: the fields of SENT.
+  struct Sent {
+    int64_t begin_ns = kUnknownNs, end_ns = kUnknownNs;
+    uint64_t sent = 0;
+    int64_t scheduled = 0, skipped = 0;
+
+    Object fields() const {
+      return Object()
+          .add("begin_ns", Scalar::known(begin_ns, kUnknownNs))
+          .add("end_ns", Scalar::known(end_ns, kUnknownNs))
+          .add("sent", sent)
+          .add("scheduled", scheduled)
+          .add("skipped", skipped);
+    }
+  };
+
+  // Returns the result of the schedule. Calls that are still open have timed out.
+  Sent sent() {
+    Lock lock(mutex_);
+    while (Slot* slot = schedule_.oldest()) close(slot, kUnknownNs, kTimeout);
+    return {first_begin_ns_, last_end_ns_, sent_, schedule_.scheduled(), schedule_.skipped()};
+  }
+
   // Prints SENT (C-14) and waits for STOP.
   void end_schedule() {
     print_sent();
@@ -146,6 +169,9 @@ class Scheduler : public Core {
     print_sent();
     wait_stop(poll);
   }
+
+ protected:
+  static constexpr int64_t kGoLookNs = 10000000;  // C-08
 
  private:
   // The next action of an event loop: end, send `buffer`, or wait.
@@ -294,18 +320,7 @@ class Scheduler : public Core {
     return std::max<int64_t>(0, next - now);
   }
 
-  void print_sent() {
-    Lock lock(mutex_);
-    while (Slot* slot = schedule_.oldest()) close(slot, kUnknownNs, kTimeout);
-    dialogue_.line("SENT", Object()
-                               .add("begin_ns", Scalar::known(first_begin_ns_, kUnknownNs))
-                               .add("end_ns", Scalar::known(last_end_ns_, kUnknownNs))
-                               .add("sent", sent_)
-                               .add("scheduled", schedule_.scheduled())
-                               .add("skipped", schedule_.skipped()));
-  }
-
-  static constexpr int64_t kGoLookNs = 10000000;  // C-08
+  void print_sent() { dialogue_.line("SENT", sent().fields()); }
 
   std::optional<SlotStore> slots_{sender_ ? std::optional<SlotStore>(std::in_place) : std::nullopt};
   int64_t first_begin_ns_ = kUnknownNs, last_end_ns_ = kUnknownNs;

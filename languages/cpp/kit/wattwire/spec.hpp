@@ -44,6 +44,7 @@ struct BadSpec : std::runtime_error {
 using Names = std::vector<std::string>;
 
 constexpr char kSetting[] = "settings.";
+constexpr char kPart[] = "part.";
 constexpr char kAllowed[] = "declared.allowed.";
 // The keys with the names of the settings of each type (C-03).
 inline constexpr KeyType kSettingNames[] = {{"declared.string_settings", Type::kString},
@@ -112,6 +113,7 @@ class Spec {
         types[kSetting + name] = list.type;
         levels[kAllowed + name] = list.type;
       }
+    if (string("role") == "member") add_part_types(&types);
     for (const auto& [key, value] : values_)
       if (types.count(key) == 0 && levels.count(key) == 0)
         throw BadSpec(key, value.source, "only keys of C-02 and the settings " + join(settings()));
@@ -150,6 +152,20 @@ class Spec {
     return out;
   }
 
+  // Returns the number of parts of a member; 0 for other roles (C-41).
+  int64_t parts() const { return values_.count("parts") == 0 ? 0 : integer("parts"); }
+
+  // Returns the spec of a part, as if the part were a node of its own.
+  Spec part(int64_t number) const {
+    const std::string own = part_prefix(number);
+    Spec spec;
+    for (const auto& [key, value] : values_)
+      if (key != "parts" && key.rfind(kPart, 0) != 0) spec.values_.emplace(key, value);
+    for (const auto& [key, value] : values_)
+      if (key.rfind(own, 0) == 0) spec.values_[key.substr(own.size())] = value;
+    return spec;
+  }
+
   // Returns the names of the declared settings.
   Names settings() const {
     Names out;
@@ -167,6 +183,24 @@ class Spec {
   }
 
  private:
+  Spec() = default;
+
+  static std::string part_prefix(int64_t number) { return kPart + std::to_string(number) + "."; }
+
+  // Adds the keys of a member and of its parts. Each part has its own keys and settings.
+  void add_part_types(std::map<std::string, Type>* types) const {
+    std::map<std::string, Type> of_part;
+    for (const KeyType& key : kPartKeys) of_part[key.name] = key.type;
+    for (const auto& [key, type] : *types)
+      if (key.rfind(kSetting, 0) == 0) of_part[key] = type;
+    for (const KeyType& key : kMemberKeys) {
+      check(key.name, key.type);
+      (*types)[key.name] = key.type;
+    }
+    for (int64_t number = 0; number < parts(); ++number)
+      for (const auto& [key, type] : of_part) (*types)[part_prefix(number) + key] = type;
+  }
+
   void check(const std::string& key, Type type) const {
     const auto value = values_.find(key);
     if (value == values_.end()) throw BadSpec(key, "nothing", describe(type));

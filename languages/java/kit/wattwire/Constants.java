@@ -25,7 +25,8 @@ final class Constants {
                     "pong",
                     "source",
                     "relay",
-                    "sink");
+                    "sink",
+                    "member");
 
     /** Roles with a schedule. */
     static final Set<String> SENDING_ROLES =

@@ -19,6 +19,7 @@ const ROLES = {
   source: 8,
   relay: 9,
   sink: 10,
+  member: 11,
 };
 
 /** Roles with a schedule. */

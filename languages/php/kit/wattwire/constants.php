@@ -24,6 +24,7 @@ const ROLES = [
     'source' => 8,
     'relay' => 9,
     'sink' => 10,
+    'member' => 11,
 ];
 
 /** Roles that keep a schedule. */

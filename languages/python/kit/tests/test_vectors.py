@@ -12,7 +12,7 @@ from wattwire_kit.constants import CORRUPT
 from wattwire_kit.payload import FOREIGN, OK, Payload
 from wattwire_kit.record import UNREADABLE, Record, RecordPayload, answer
 from wattwire_kit.recorder import Recorder
-from wattwire_kit.spec import BadSpec, read_spec
+from wattwire_kit.spec import BadSpec, part_specs, read_spec
 
 ROOT = Path(__file__).resolve().parents[4]
 VERDICTS = {"ok": OK, "corrupt": CORRUPT, "foreign": FOREIGN}
@@ -123,6 +123,20 @@ def test_a_valid_spec_is_read(case: dict[str, Any], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("case", vectors("spec")["invalid"], ids=lambda c: c["name"])
 def test_an_invalid_spec_names_its_key(case: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "spec.json").write_text(json.dumps(case["spec"]))
+    with pytest.raises(BadSpec) as caught:
+        read_spec(str(tmp_path / "spec.json"))
+    assert caught.value.key == case["key"]
+
+
+@pytest.mark.parametrize("case", vectors("member")["valid"], ids=lambda c: c["name"])
+def test_a_member_has_the_specs_of_its_parts(case: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "spec.json").write_text(json.dumps(case["spec"]))
+    assert part_specs(read_spec(str(tmp_path / "spec.json"))) == case["parts"]
+
+
+@pytest.mark.parametrize("case", vectors("member")["invalid"], ids=lambda c: c["name"])
+def test_an_invalid_spec_of_a_member_names_its_key(case: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "spec.json").write_text(json.dumps(case["spec"]))
     with pytest.raises(BadSpec) as caught:
         read_spec(str(tmp_path / "spec.json"))

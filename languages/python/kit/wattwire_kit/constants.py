@@ -29,6 +29,7 @@ ROLE_CODES = {
     "source": 8,
     "relay": 9,
     "sink": 10,
+    "member": 11,
 }
 MESSAGE = 0
 CALL = 1
@@ -99,6 +100,23 @@ KEYS: dict[str, object] = {
 # The keys that only specs of the pattern pipeline have.
 PIPELINE_KEYS: dict[str, object] = {
     "hop": int,
+}
+# The keys that only specs of the role member have, and those of each of its parts.
+MEMBER_KEYS: dict[str, object] = {
+    "parts": int,
+}
+PART_KEYS: dict[str, object] = {
+    "run": str,
+    "role": str,
+    "node": int,
+    "index": int,
+    "peers.nodes": [int],
+    "peers.count": int,
+    "period_ns": int,
+    "phase_ns": int,
+    "payload.bytes": int,
+    "payload.seed": int,
+    "record.capacity": int,
 }
 
 # The allowed values of a guarantee: delivery, ordering, overload (C-07).

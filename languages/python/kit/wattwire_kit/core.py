@@ -135,7 +135,9 @@ class Core:
         effective: Mapping[str, Any],
         guarantee: tuple[str, str, str],
         discovery_ns: int | None = None,
+        parts: Sequence[Mapping[str, Any]] = (),
     ) -> None:
+        """Print READY. `parts` are the entries of a member's parts (C-42)."""
         for word, allowed in zip(guarantee, GUARANTEES, strict=True):
             if word not in allowed:
                 raise ValueError(f"guarantee: found {word!r}; allowed: {', '.join(allowed)}")
@@ -146,6 +148,7 @@ class Core:
             "library": dict(zip(("name", "version", "build"), library, strict=True)),
             "effective": {**self._settings(), **effective},
             "guarantee": dict(zip(("delivery", "ordering", "overload"), guarantee, strict=True)),
+            **({"parts": list(parts)} if parts else {}),
         }
         self._dialogue.line("READY", fields)
 
@@ -181,9 +184,13 @@ class Core:
         stop_ns = self._dialogue.stop_ns
         if stop_ns is None:
             return NAP_NS / 1e9
-        quiet_ns = max(self._arrival_ns, stop_ns) + self._quiet_ns
+        quiet_ns = max(self._last_arrival_ns(), stop_ns) + self._quiet_ns
         linger_ns = stop_ns + self._linger_ns
         return (min(quiet_ns, linger_ns) - monotonic_ns()) / 1e9
+
+    def _last_arrival_ns(self) -> int:
+        """Return the time of the last arrival, 0 without one."""
+        return self._arrival_ns
 
     def poll(self, poll: Poll) -> None:
         """Call a receiver's `poll(timeout_s)` until the end."""
@@ -219,13 +226,17 @@ class Core:
 
     def finish(self) -> None:
         """Write the samples and print DONE."""
+        self._dialogue.line("DONE", self._write("samples.bin"))
+
+    def _write(self, name: str) -> dict[str, int]:
+        """Write the samples to the file `name`; return the counts of DONE."""
         with self._lock:
             spec, recorder = self.spec, self._recorder
-            path = os.path.join(self.out, "samples.bin")
+            path = os.path.join(self.out, name)
             role = ROLE_CODES[self._role]
             recorder.write(path, role, spec["node"], spec["payload.seed"])
             fields = {"sent": self._sent, "received": self.count_received()}
             fields["recorded"] = recorder.recorded + recorder.recorded_elsewhere
             fields["overflow"] = recorder.overflow + recorder.overflow_elsewhere
             fields.update(foreign=self._foreign, corrupt=self._corrupt, probes=self._probes)
-        self._dialogue.line("DONE", fields)
+        return fields

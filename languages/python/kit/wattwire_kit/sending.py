@@ -41,10 +41,14 @@ class Sending(Arrivals):
 
     def end_schedule(self, poll: Poll | None = None) -> None:
         """Print SENT (C-14) and wait for STOP."""
+        self._dialogue.line("SENT", self._sent_fields())
+        self.wait_stop(poll)
+
+    def _sent_fields(self) -> dict[str, Any]:
+        """Return the fields of SENT, and record calls that are still open."""
         schedule = self._schedule
         with self._lock:
             self._time_out_open()
             fields = {"begin_ns": self._first_begin_ns, "end_ns": self._last_end_ns}
             counts = {"scheduled": schedule.scheduled, "skipped": schedule.skipped}
-        self._dialogue.line("SENT", {**fields, "sent": self._sent, **counts})
-        self.wait_stop(poll)
+        return {**fields, "sent": self._sent, **counts}

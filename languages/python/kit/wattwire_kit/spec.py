@@ -7,10 +7,12 @@ import socket
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from .constants import CONTRACT, KEYS, PIPELINE_KEYS, SENDERS
+from .constants import CONTRACT, KEYS, MEMBER_KEYS, PART_KEYS, PIPELINE_KEYS, SENDERS
 
 SETTING, ALLOWED = "settings.", "declared.allowed."
 """Prefixes of the keys with a setting's value and with its supported values."""
+PARTS, PART = "parts", "part."
+"""Key with the number of a member's parts, and prefix of the keys of each part (C-41)."""
 ONE_WAY = ("topic", "pipeline")
 """The patterns without replies."""
 POINT_BYTES = 16
@@ -89,6 +91,18 @@ def parse_spec(text: bytes, where: str) -> dict[str, Any]:
     further = PIPELINE_KEYS if spec["pattern"] == "pipeline" else {}
     settings = setting_types(spec)
     kinds = {**further, **{f"{SETTING}{name}": kind for name, kind in settings.items()}}
+    if spec["role"] == "member":
+        _check_types(spec, MEMBER_KEYS)
+        of_part = {**PART_KEYS, **kinds}
+        kinds = {
+            **kinds,
+            **MEMBER_KEYS,
+            **{
+                f"{PART}{number}.{key}": kind
+                for number in range(spec[PARTS])
+                for key, kind in of_part.items()
+            },
+        }
     levels = {f"{ALLOWED}{name}": [kind] for name, kind in settings.items()}
     for key, value in spec.items():
         if key not in KEYS and key not in kinds and key not in levels:
@@ -103,6 +117,17 @@ def parse_spec(text: bytes, where: str) -> dict[str, Any]:
             if not _is_ipv4(address):
                 raise BadSpec(key, address, "an IPv4 address")
     return spec
+
+
+def part_specs(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the spec of each part of a member, as if it were a node of its own (C-41)."""
+    common = {k: v for k, v in spec.items() if k != PARTS and not k.startswith(PART)}
+    specs = []
+    for number in range(spec.get(PARTS, 0)):
+        prefix = f"{PART}{number}."
+        own = {k.removeprefix(prefix): v for k, v in spec.items() if k.startswith(prefix)}
+        specs.append({**common, **own})
+    return specs
 
 
 def setting_types(spec: Mapping[str, Any]) -> dict[str, type]:
@@ -135,6 +160,12 @@ def check_declaration(spec: Mapping[str, Any], roles: Collection[str]) -> None:
     known = [name for name in spec["declared.roles"] if name in roles]
     if spec["role"] not in known:
         raise Unsupported(f"role {spec['role']}; this cell has {', '.join(known)}")
+    for each in (spec, *part_specs(spec)):
+        _check_values(each)
+
+
+def _check_values(spec: Mapping[str, Any]) -> None:
+    """Raise Unsupported if a value of the spec of a node, or of a part, is not declared."""
     capabilities = spec["declared.capabilities"]
     for name in _required_capabilities(spec):
         if name not in capabilities:

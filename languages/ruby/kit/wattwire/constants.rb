@@ -19,7 +19,8 @@ module Wattwire
     'pong' => 7,
     'source' => 8,
     'relay' => 9,
-    'sink' => 10
+    'sink' => 10,
+    'member' => 11
   }.freeze
 
   # Roles that keep a schedule.

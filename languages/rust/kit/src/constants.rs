@@ -60,7 +60,7 @@ pub const KEYS: [(&str, Type); 48] = [
 pub const PIPELINE_KEYS: [(&str, Type); 1] = [("hop", Type::Integer)];
 
 /// The roles, in the order of their codes in a sample file's header (C-24).
-pub const ROLES: [&str; 11] = [
+pub const ROLES: [&str; 12] = [
     "publisher",
     "subscriber",
     "server",
@@ -72,6 +72,7 @@ pub const ROLES: [&str; 11] = [
     "source",
     "relay",
     "sink",
+    "member",
 ];
 
 /// Returns whether a role sends on the schedule.

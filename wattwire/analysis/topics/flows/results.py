@@ -26,6 +26,9 @@ class FlowResult:
     - `latency_us` has the geometric mean over the runs of each of QUANTILES, as in the answers;
       +inf if the quantile of a run falls on lost messages.
     - `expected` and `lost` are sums over the runs, without the warm-up; None if a run lacks them.
+    - `late_percent` and `too_late_percent` are means over the runs of the classes that iRobot's
+      ros2-performance defines: later than the soft deadline but not than the hard one, and later
+      than the hard one or never.
     """
 
     treatment: tuple[str, ...]
@@ -38,6 +41,8 @@ class FlowResult:
     latency_us: tuple[Value, ...]
     expected: int | None
     lost: int | None
+    late_percent: float | None = None
+    too_late_percent: float | None = None
 
 
 def flow_results(evidence: Evidence) -> Iterator[FlowResult]:
@@ -46,6 +51,8 @@ def flow_results(evidence: Evidence) -> Iterator[FlowResult]:
         for flow in evidence.study.flows:
             name = f"sent.flow.{flow.name}"
             if name in frame.columns and frame[name].null_count() < frame.height:
+                too_late = _mean(frame, f"hard_deadline_missed_share.flow.{flow.name}")
+                late_at_all = _mean(frame, f"soft_deadline_missed_share.flow.{flow.name}")
                 yield FlowResult(
                     key,
                     flow.name,
@@ -57,6 +64,8 @@ def flow_results(evidence: Evidence) -> Iterator[FlowResult]:
                     tuple(_typical(frame, f"{stem}.flow.{flow.name}") for stem in QUANTILES),
                     _sum(after_warmup(frame, "expected", f".flow.{flow.name}")),
                     _sum(after_warmup(frame, "lost", f".flow.{flow.name}")),
+                    _percent(late_at_all, too_late),
+                    _percent(too_late, 0.0),
                 )
 
 
@@ -68,6 +77,11 @@ def _known(frame: pl.DataFrame, name: str) -> FloatArray:
 def _mean(frame: pl.DataFrame, name: str) -> float | None:
     values = _known(frame, name)
     return float(values.mean()) if len(values) else None
+
+
+def _percent(share: float | None, without: float | None) -> float | None:
+    """Return the difference of two shares in percent; None if one is unknown."""
+    return None if share is None or without is None else 100.0 * (share - without)
 
 
 def _typical(frame: pl.DataFrame, name: str) -> Value:

@@ -26,6 +26,7 @@ from wattwire.analysis.topics.flows.best_by_condition import (
 from wattwire.analysis.topics.flows.growth import TOO_FEW, growths
 from wattwire.analysis.topics.flows.numbers import Flows, flows
 from wattwire.analysis.topics.flows.queues import ReliableLosses, reliable_losses
+from wattwire.analysis.topics.flows.results import flow_results
 from wattwire.analysis.topics.interactions.numbers import interactions
 from wattwire.analysis.topics.latency.numbers import latency
 from wattwire.analysis.topics.ranking.numbers import ranking
@@ -341,3 +342,20 @@ def test_a_response_of_a_flow_that_one_level_does_not_send_names_that_level():
     for network in found.factors["network"]:
         result = contrast_at(found, answer, "network", network)
         assert str(result) == "command sends no image"
+
+
+def test_late_and_too_late_messages_are_apart_as_in_ros2_performance():
+    found = evidence()
+    shares = {
+        "soft_deadline_missed_share.flow.command": 0.3,
+        "hard_deadline_missed_share.flow.command": 0.1,
+        "hard_deadline_missed_share.flow.image": 0.2,
+    }
+    columns = [pl.lit(share).alias(name) for name, share in shares.items()]
+    found = replace(found, usable=found.usable.with_columns(columns))
+    by_flow = {result.flow: result for result in flow_results(found)}
+    assert by_flow["command"].late_percent == pytest.approx(20.0)
+    assert by_flow["command"].too_late_percent == pytest.approx(10.0)
+    # The study has no share of messages later than the soft deadline.
+    assert by_flow["image"].late_percent is None
+    assert by_flow["image"].too_late_percent == pytest.approx(20.0)

@@ -1,0 +1,71 @@
+"""Member of a topology: a ROS node with several publishers and subscriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from interfaces import check_array, field_maker, message_type, new_message
+from session import Session, with_session
+from topic import drain, publish_message, publisher_count
+from wattwire_kit import Kit
+
+
+@with_session
+def member(kit: Kit, session: Session) -> None:
+    topics = {part: f"/wattwire_{part.spec['run']}/{part.sending_topic()}" for part in kit.parts}
+    for part in kit.parts:
+        check_array(part)
+    publishers = {part: _publisher(session, part, topics[part]) for part in kit.publishers}
+    counts: dict[Kit, Callable[[], int]] = {
+        part: publisher.get_subscription_count for part, publisher in publishers.items()
+    }
+    for part in kit.subscribers:
+        counts[part] = _subscribe(session, part, topics[part])
+
+    def matched() -> int:
+        return sum(min(count(), part.spec["peers.count"]) for part, count in counts.items())
+
+    kit.await_peers(matched, session.spin_once)
+    granted = {
+        part: session.granted_qos(topics[part], part in publishers, part) for part in kit.parts
+    }
+    entries = [part.entry(counts[part](), granted[part]) for part in kit.parts]
+    session.ready(matched(), _weakest(list(granted.values())), entries)
+    messages = {part: (new_message(part), field_maker(part)) for part in publishers}
+
+    def send(part: Kit, buffer: bytearray) -> None:
+        message, field = messages[part]
+        message.data = field(buffer)
+        publish_message(publishers[part], message)
+
+    kit.drive_parts(send, session.spin_once)
+    for part, publisher in publishers.items():
+        drain(part, publisher)
+
+
+def _publisher(session: Session, part: Kit, topic: str) -> Any:
+    qos = session.qos(part.setting("durability"), part)
+    return session.node.create_publisher(message_type(part), topic, qos)
+
+
+def _subscribe(session: Session, part: Kit, topic: str) -> Callable[[], int]:
+    """Subscribe to a topic; return the function that counts its publishers."""
+
+    def on_message(part: Kit, message: Any) -> None:
+        part.received(message.data)
+
+    qos = session.qos(part.setting("durability"), part)
+    subscription = session.node.create_subscription(
+        message_type(part), topic, partial(on_message, part), qos
+    )
+    return publisher_count(session, subscription, topic)
+
+
+def _weakest(granted: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the QoS of the parts with the weakest delivery, which is that of the member."""
+    return min(granted, key=lambda qos: (qos["reliability"], qos["history"]) == STRONGEST)
+
+
+STRONGEST = ("reliable", "keep_all")

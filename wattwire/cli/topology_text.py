@@ -1,0 +1,87 @@
+"""Write a topology as a file, and a study of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from wattwire.catalog import Catalog, Cell
+from wattwire.catalog.bags import RECORDED, bag_topology, is_bag
+from wattwire.catalog.cells import MEMBERS
+from wattwire.catalog.topologies import read_topology
+from wattwire.model.errors import MissingError
+
+TEMPLATE = "topology_template.toml"
+TEMPLATE_TOPOLOGY, TEMPLATE_CELL = "topology.toml", '["loopback/python"]'
+"""Texts of the template that a study replaces."""
+QUESTION = """
+[[question]]
+id = "Q1"
+text = "Which cell carries the graph at the lowest cost?"
+factors = ["cell"]
+responses = ["cpu_us_per_message", "loss_share"]
+"""
+
+
+def topology_of(source: Path) -> dict[str, Any]:
+    """Return the table of a topology from a bag or a topology file."""
+    return bag_topology(source) if is_bag(source) else read_topology(source)
+
+
+def topology_text(table: Mapping[str, Any], source: str) -> str:
+    """Return the text of a topology file. `source` is what it was made from."""
+    lines = [
+        f"# The topology of {source}. docs/topologies.md describes the keys.",
+        "# A bag of ROS 2 names no nodes: give each flow its sender and its receivers.",
+    ]
+    for node in table["node"]:
+        lines += ["", "[[node]]", *(f"{key} = {_toml(value)}" for key, value in node.items())]
+    for flow in table["flow"]:
+        remark = f" # mean; recorded: {flow[RECORDED]}" if RECORDED in flow else ""
+        lines += ["", "[[flow]]"]
+        for key, value in flow.items():
+            if key != RECORDED:
+                lines.append(f"{key} = {_toml(value)}" + (remark if key == "bytes" else ""))
+    return "\n".join(lines) + "\n"
+
+
+def without_remarks(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a topology with the keys of topology files alone."""
+    flows = [{k: v for k, v in flow.items() if k != RECORDED} for flow in table["flow"]]
+    return {**table, "flow": flows}
+
+
+def _toml(value: Any) -> str:
+    """Return a text, a number, a list of texts or a table of them in TOML."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + " }"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def study_text(topology: str, cells: Iterable[str]) -> str:
+    """Return the text of a study that runs a topology file on cells."""
+    text = (resources.files("wattwire.cli") / TEMPLATE).read_text(encoding="utf-8")
+    names = list(cells)
+    text = text.replace(TEMPLATE_TOPOLOGY, topology).replace(TEMPLATE_CELL, json.dumps(names))
+    return text.replace("\n\n[factors]", f"\n{QUESTION}\n[factors]", 1) if names[1:] else text
+
+
+def cells_for(table: Mapping[str, Any], catalog: Catalog) -> Sequence[str]:
+    """Return the cells that have members, and the settings of the topology's QoS.
+
+    Raises MissingError if no cell has both.
+    """
+    settings = {key for flow in table["flow"] for key in flow.get("qos", {})}
+
+    def suits(cell: Cell) -> bool:
+        has_members = MEMBERS in cell.document["capabilities"]
+        return has_members and settings <= cell.middleware.settings.keys()
+
+    names = sorted(name for name in catalog.cells if suits(catalog.cell(name)))
+    if not names:
+        needed = f" and the settings {', '.join(sorted(settings))}" if settings else ""
+        raise MissingError(f"no cell has the capability {MEMBERS}{needed}, so none can run it")
+    return names
