@@ -4,7 +4,7 @@ Speed, compared with peers (default): recording, echo, pipeline, libraries, samp
 scale, syscalls, calls. Validity, simulated: false_alarms, coverage, sequential, run_order,
 steady_state; with planted load: validity; copro --seeds. Compared with another commit: kits --old
 REV, summary_row --old REV. Steps and threads of a round trip: steps.
-Independent tools: peers, exec. Robot and co-processor: copro.
+Independent tools: peers, exec. Variants of a command: exec_variants. Robot and co-processor: copro.
 As root: links, planted_links. Prints Markdown.
 """
 
@@ -30,6 +30,7 @@ from bench import (
     kits,
     own_time,
     page,
+    relay_variants,
     sampler,
     scale,
     sequential,
@@ -263,9 +264,10 @@ KITS, SUMMARY_ROW = "kits", "summary_row"
 BRIDGES, LINKS, PLANTED_LINKS = "bridges", "links", "planted_links"
 COPRO = "copro"
 STEPS = "steps"
-PEERS, EXEC = "peers", "exec"
+PEERS, EXEC, EXEC_VARIANTS = "peers", "exec", "exec_variants"
 ON_REQUEST = (
-    VALIDITY, KITS, SUMMARY_ROW, BRIDGES, LINKS, PLANTED_LINKS, COPRO, STEPS, PEERS, EXEC
+    VALIDITY, KITS, SUMMARY_ROW, BRIDGES, LINKS, PLANTED_LINKS, COPRO, STEPS, PEERS, EXEC,
+    EXEC_VARIANTS,
 )  # fmt: skip
 TRIALS = 10_000
 IN_TURNS = {"echo", "pipeline", "libraries", "syscalls", STEPS}
@@ -289,7 +291,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--seconds", type=float,
         help="of the parts calls, kits and syscalls: how long a side takes "
-        f"(default {calls.SIDE_S:g} and {syscalls.SIDE_S:g})",
+        f"(default {calls.SIDE_S:g} and {syscalls.SIDE_S:g}); of the part exec_variants: the "
+        f"window (target: {relay_variants.WINDOW_S:g})",
     )  # fmt: skip
     parser.add_argument(
         "--together", action="store_true",
@@ -302,8 +305,8 @@ def _options() -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument(
         "--journal", type=Path, metavar="FILE",
-        help="of the parts validity, planted_links and copro: a line for each run or seed; those "
-        "that are in it are not repeated",
+        help="of the parts validity, planted_links, copro and exec_variants: a line for each run, "
+        "seed or try; those that are in it are not repeated",
     )  # fmt: skip
     parser.add_argument(
         "--old", metavar="REV", help="of the parts kits and summary_row: the commit to compare with"
@@ -343,6 +346,11 @@ def main() -> int:
             continue
         if part == EXEC:
             commands.report(options.pairs or commands.REPEATS)
+            continue
+        if part == EXEC_VARIANTS:
+            journal = options.journal or Path("exec_variants.jsonl")
+            window_s = options.seconds or relay_variants.WINDOW_S
+            relay_variants.report(options.pairs or relay_variants.TRIES, window_s, journal)
             continue
         if part == BRIDGES:
             bridges.report(options.pairs or PAIRS, options.soak)

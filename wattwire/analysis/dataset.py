@@ -17,11 +17,13 @@ import polars as pl
 
 from wattwire.analysis.emulated import is_emulated, without_times
 from wattwire.model import words
+from wattwire.model.deployment import Request
 from wattwire.model.derived import (
     FloatArray,
     column,
     with_derived,
 )
+from wattwire.model.metrics import HIGHER, LOWER, printed
 from wattwire.model.questions import Question
 from wattwire.model.stored_study import StoredStudy
 from wattwire.model.study import TRACED
@@ -127,8 +129,13 @@ class Evidence:
 
     @property
     def described(self) -> Mapping[str, Mapping[str, str]]:
-        """Unit, kind and title of the responses of imported data."""
-        return self.reader.columns if isinstance(self.reader, ImportedCampaign) else {}
+        """Unit and title of the responses that a user described, with their better direction.
+
+        They are those of imported data, and the figures of a command with a stated direction.
+        """
+        if isinstance(self.reader, ImportedCampaign):
+            return self.reader.columns
+        return _described_figures(self.study.request) if self.study.request else {}
 
     @property
     def planned(self) -> list[dict[str, Any]]:
@@ -255,6 +262,16 @@ def _kind_of(level: Any) -> str:
     if isinstance(level, bool):
         return "boolean"
     return "number" if isinstance(level, (int, float)) else "text"
+
+
+def _described_figures(request: Request) -> dict[str, dict[str, str]]:
+    directions = dict.fromkeys(request.higher_is_better, HIGHER)
+    directions |= dict.fromkeys(request.lower_is_better, LOWER)
+    return {
+        f"value.{name}": {"title": metric.words, "unit": metric.unit, "direction": direction}
+        for name, direction in directions.items()
+        if (metric := printed(name))
+    }
 
 
 def gather(reader: CampaignReader) -> Evidence:

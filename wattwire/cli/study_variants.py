@@ -16,6 +16,7 @@ from typing import Any
 from wattwire.cli import studies
 from wattwire.cli.quantities import share
 from wattwire.model import words
+from wattwire.model.deployment import EXEC
 from wattwire.model.errors import UsageError
 from wattwire.model.fields import merge
 from wattwire.model.metrics import COMPARED, check_response, metrics_in
@@ -123,9 +124,10 @@ def _refuse_idle(document: dict[str, Any], options: argparse.Namespace) -> None:
     belongs = "needs a comparison. Add --variant NAME=WHAT twice"
     if not document.get("limit"):
         given["--junit"], given["--markdown"] = bool(options.junit), bool(options.markdown)
+    remedy = "set --max or --min" if EXEC in document else "add a [[limit]] to the study"
     for option, is_given in given.items():
         if is_given:
-            limits = ", add a [[limit]] to the study" if option in ("--junit", "--markdown") else ""
+            limits = f", {remedy}" if option in ("--junit", "--markdown") else ""
             raise UsageError(f"{option} {belongs}{limits}, or leave out the option.")
 
 

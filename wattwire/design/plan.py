@@ -12,7 +12,7 @@ are. In the third, the sampler is silent between marks, which shows the cost of 
 
 Runs that count system calls are in separate blocks after all other blocks, because counting slows a
 run down, and a slow run must not be a neighbour of a timed run. Settling runs precede the first
-block, in rounds that are numbered as block 0.
+block, in rounds that are numbered as block 0; those of a command let caches and files warm up.
 """
 
 from __future__ import annotations
@@ -53,12 +53,16 @@ class PlannedRun:
         return f"{label} (control {self.control})" if self.control else label
 
 
-def make_plan(treatments: Sequence[Treatment], plan: Plan) -> list[PlannedRun]:
+def make_plan(
+    treatments: Sequence[Treatment], plan: Plan, settling_rounds: int = 0
+) -> list[PlannedRun]:
     """Return all runs in order, which depends only on the seed.
 
-    Blocks and positions are numbered from 1.
+    Blocks and positions are numbered from 1. If no settling runs determine a warm-up in calls, each
+    treatment has `settling_rounds` of them.
     """
-    runs = _settling_runs(piloted(treatments, plan), plan)
+    runs = _settling_runs(piloted(treatments, plan), plan, SETTLING_RUNS)
+    runs = runs or _settling_runs(treatments, plan, settling_rounds)
     for block in range(1, plan.blocks + 1):
         _add_block(runs, treatments, plan, block, plan.controls)
     for block in range(plan.blocks + 1, plan.blocks + plan.syscall_runs + 1):
@@ -80,10 +84,10 @@ def more_blocks(
     return all_runs[len(runs) :]
 
 
-def _settling_runs(treatments: Sequence[Treatment], plan: Plan) -> list[PlannedRun]:
+def _settling_runs(treatments: Sequence[Treatment], plan: Plan, rounds: int) -> list[PlannedRun]:
     """Return rounds of all treatments in random order, so that drift affects all cells equally."""
     runs: list[PlannedRun] = []
-    for round_number in range(1, SETTLING_RUNS + 1) if treatments else ():
+    for round_number in range(1, rounds + 1) if treatments else ():
         order = list(treatments)
         random.Random(f"{plan.seed}:{SETTLING}:{round_number}").shuffle(order)
         for position, treatment in enumerate(order, 1):

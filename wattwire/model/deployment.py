@@ -722,8 +722,13 @@ class Request:
     """Time (s) after the start that precedes the window."""
     warmup_messages: int | None = None
     """Messages after the start that precede the window. They are counted by `count_from`."""
+    warmup_runs: int = 0
+    """Settling runs of each command before the first block."""
     values_from: tuple[str, ...] = ()
-    """Expressions whose named groups are figures in the output; the last value of each counts."""
+    """Expressions for figures in the output; the last match of each figure counts."""
+    higher_is_better: tuple[str, ...] = ()
+    lower_is_better: tuple[str, ...] = ()
+    """Names of figures whose better direction the user stated."""
 
     @property
     def warms_up(self) -> bool:
@@ -753,7 +758,8 @@ def parse_request(table: Any, where: str) -> Request | None:
         return None
     try:
         targets = tuple(Target(**target) for target in table.get("attached", ()))
-        lists = {key: tuple(table.get(key, ())) for key in ("command", "values_from")}
+        keys = ("command", "values_from", "higher_is_better", "lower_is_better")
+        lists = {key: tuple(table.get(key, ())) for key in keys}
         known = {**table, **lists, "attached": targets}
         request = Request(**known)
     except (AttributeError, TypeError) as error:

@@ -103,7 +103,7 @@ class CampaignRunner:
         self._rig = study.rig
         document = study.document
         prepared = self._prepare(study, options.choose)
-        plan = make_plan(prepared.treatments, study.plan)
+        plan = make_plan(prepared.treatments, study.plan, study.settling_rounds)
         campaign = self.campaign
         selection = {PART: {"said": options.only, "unasked": prepared.unselected}}
         campaign.freeze(
@@ -263,7 +263,7 @@ class CampaignRunner:
         """Return the stored plan, without treatments that could not be run at that time."""
         kept_keys = {row["treatment_key"] for row in self.campaign.plan if row["run"]}
         treatments = [t for t in prepared.treatments if t.key in kept_keys]
-        plan = make_plan(treatments, study.plan)
+        plan = make_plan(treatments, study.plan, study.settling_rounds)
         repeated_keys = self.campaign.journal.get(AGAIN)
         if repeated_keys is not None:
             plan += more_blocks(plan, [t for t in treatments if t.key in repeated_keys], study.plan)

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import re
 import shlex
 from collections.abc import Sequence
 from typing import Any
 
+from wattwire.analysis.topics.limits.numbers import RUNS_MIN as LIMIT_RUNS_MIN
 from wattwire.analysis.topics.processes.subjects import subject
 from wattwire.cli import study_variants
 from wattwire.cli.quantities import duration_s
 from wattwire.model.deployment import EXEC, Request, Target
-from wattwire.model.errors import UsageError
+from wattwire.model.errors import UsageError, unknown
+from wattwire.model.metrics import check_response, is_printed
 from wattwire.rig.attach_targets import parse_target
 from wattwire.run.exec.output import MessageCounter, ValueReader
 
 ATTACHED_FOR_S = 60.0
 BLOCKS_OF_VARIANTS = 10
 """Blocks of a comparison without --repeat."""
+RUNS = re.compile(r"(\d+) ?runs?")
+"""A warm-up as a number of runs."""
 
 
 def requested(options: argparse.Namespace) -> Request:
@@ -44,7 +49,7 @@ def requested(options: argparse.Namespace) -> Request:
         options.repeat = BLOCKS_OF_VARIANTS if options.variants else 1
     if options.repeat < 1:
         raise UsageError(f"--repeat: found {options.repeat}; allowed: 1 or more")
-    warmup_s, warmup_messages = _warm_up(options)
+    warmup_s, warmup_messages, warmup_runs = _warm_up(options, bool(command))
     if options.messages is not None and options.messages <= 0:
         raise UsageError(f"--messages: found {options.messages:g}; allowed: a number above 0")
     if options.count_from is not None:
@@ -54,10 +59,10 @@ def requested(options: argparse.Namespace) -> Request:
                 "--count-from reads the output of a command that `exec` starts; for attached "
                 "processes, use --messages N"
             )
-    if options.value_from:
-        ValueReader(options.value_from)  # raises UsageError for an invalid expression
-        if not command:
-            raise UsageError("--value-from reads the output of a command that `exec` starts")
+    figures = ValueReader(options.value_from).names
+    if figures and not command:
+        raise UsageError("--value-from reads the output of a command that `exec` starts")
+    _check_directions(options, figures)
     length_s = duration_s(options.length, "--for") if options.length else None
     if length_s is None and not command:
         length_s = ATTACHED_FOR_S
@@ -71,30 +76,87 @@ def requested(options: argparse.Namespace) -> Request:
         cwd=os.getcwd(),
         warmup_s=warmup_s,
         warmup_messages=warmup_messages,
+        warmup_runs=warmup_runs,
         values_from=tuple(options.value_from),
+        higher_is_better=tuple(options.higher_is_better),
+        lower_is_better=tuple(options.lower_is_better),
     )
 
 
-def _warm_up(options: argparse.Namespace) -> tuple[float | None, int | None]:
-    """Return the warm-up as a time (s) or as a number of messages; a number alone is the latter."""
+def _check_directions(options: argparse.Namespace, figures: Sequence[str]) -> None:
+    """Raise UsageError for a direction of a figure that is not read, or for two directions."""
+    higher, lower = options.higher_is_better, options.lower_is_better
+    for option, names in (("--higher-is-better", higher), ("--lower-is-better", lower)):
+        for name in names:
+            if not figures:
+                raise UsageError(f"{option} {name}: needs the figure; add --value-from {name}")
+            if name not in figures:
+                raise unknown(option, "figure of --value-from", name, figures)
+    if both := {*higher} & {*lower}:
+        raise UsageError(
+            f"{min(both)}: named in --higher-is-better and in --lower-is-better; delete one"
+        )
+
+
+def _warm_up(
+    options: argparse.Namespace, has_command: bool
+) -> tuple[float | None, int | None, int]:
+    """Return the warm-up as a time (s), a number of messages, or a number of runs.
+
+    A number alone is a number of messages.
+    """
     text = options.warmup
     if text is None:
-        return None, None
+        return None, None, 0
+    if runs := RUNS.fullmatch(text.strip()):
+        if not has_command:
+            raise UsageError(f"--warmup {text}: attached processes have no runs; use a time")
+        if int(runs[1]) < 1:
+            raise UsageError(f"--warmup: found {text}; allowed: 1run or more, or a time")
+        return None, None, int(runs[1])
     if options.messages is not None:
         raise UsageError(
             "--warmup cannot be combined with --messages, because the number of messages after the "
             "warm-up is unknown; count them with --count-from"
         )
     if not text.strip().isdecimal():
-        return duration_s(text, "--warmup"), None
+        return duration_s(text, "--warmup"), None, 0
     if options.count_from is None:
         raise UsageError(
-            f"--warmup {text}: a number of messages needs --count-from; for a time, add its unit, "
-            f"such as --warmup {text}s"
+            f"--warmup {text}: a number of messages needs --count-from. For a time, add its unit, "
+            f"such as --warmup {text}s; for a number of runs that no value includes, write "
+            f"--warmup {text}runs"
         )
     if int(text) < 1:
         raise UsageError(f"--warmup: found {text}; allowed: 1 message or more, or a time")
-    return None, int(text)
+    return None, int(text), 0
+
+
+def _limits(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Return the tables [[limit]] of --max and --min. Raises UsageError for an invalid limit."""
+    tables: dict[str, dict[str, Any]] = {}
+    for bound, texts in (("max", options.max), ("min", options.min)):
+        for text in texts:
+            name, _, number = text.partition("=")
+            check_response(name, f"--{bound} {text}")
+            table = tables.setdefault(name, {"response": name})
+            if bound in table:
+                raise UsageError(f"--{bound} {text}: {name} has two limits; delete one of them")
+            try:
+                table[bound] = float(number)
+            except ValueError:
+                table[bound] = math.nan
+            if not math.isfinite(table[bound]):
+                raise UsageError(
+                    f"--{bound} {text}: allowed: NAME=NUMBER in the unit of the response, such as "
+                    "cpu_s=2.5 or value.p50_ms=4"
+                )
+    if tables and options.repeat < LIMIT_RUNS_MIN:
+        raise UsageError(
+            f"--repeat: found {options.repeat}; --max and --min need {LIMIT_RUNS_MIN} repeats or "
+            "more, because a limit is compared with an interval over the repeats"
+        )
+    return list(tables.values())
 
 
 def _targets(attached: Sequence[str]) -> tuple[Target, ...]:
@@ -142,5 +204,13 @@ def study_of(request: Request, options: argparse.Namespace) -> dict[str, Any]:
         "validity": {"look": True},
     }
     figures = [f"value.{name}" for name in ValueReader(request.values_from).names]
+    if limits := _limits(options):
+        document["limit"] = limits
+    for name in (*options.response, *(limit["response"] for limit in limits)):
+        if is_printed(name.partition(".")[0]) and name not in figures:
+            raise UsageError(
+                f"{name}: no --value-from reads this figure; known: "
+                f"{', '.join(figures) or 'none'}. Add --value-from {name.partition('.')[2]}."
+            )
     cost = "cpu_us_per_message" if request.messages or request.count_from else "cpu_s"
     return study_variants.applied(document, options, study_variants.command_of, [*figures, cost])

@@ -90,7 +90,7 @@ LEFT_OUT_FIRST = ("threads", "switches", "system s", "peak", "PSS")
 def execute(options: argparse.Namespace) -> int:
     """Measure, print the tables and the data folder, and return the exit code.
 
-    With variants, the exit code is that of their comparison, unless a command failed.
+    The exit code is that of the comparison and of the limits, if any, unless a command failed.
     """
     compare.refuse_outputs(options)
     request = requested(options)
@@ -119,10 +119,11 @@ def execute(options: argparse.Namespace) -> int:
             return EXIT_INTERRUPTED if interrupted else EXIT_NOTHING_USABLE
         page, results = (None, None) if options.no_report else write_report(campaign)
         outcome = None
-        if options.variants and results:
+        is_gate = bool(options.variants or parsed.limits)
+        if is_gate and results:
             limits, compared = results.result(Limits), results.result(ComparedVariants)
             outcome = exit_status.of(campaign, limits, compared)
-        elif options.variants:
+        elif is_gate:
             evidence = gather(campaign)
             compared = compared_variants(evidence)
             outcome = exit_status.of(campaign, limits_of(evidence), compared)
@@ -169,12 +170,11 @@ class _Progress:
         self._notes: set[str] = set()
 
     def event(self, kind: str, **fields: Any) -> None:
-        if kind == "run" and self._repeats > 1:
+        if kind == "run" and (self._repeats > 1 or not fields["block"]):
             of_variant = f": {fields['label']}" if self._has_variants else ""
-            print(
-                f"wattwire: repeat {fields['block']} of {self._repeats}{of_variant}",
-                file=sys.stderr,
-            )
+            repeat = f"repeat {fields['block']} of {self._repeats}"
+            text = repeat if fields["block"] else "a run of the warm-up, which no value includes"
+            print(f"wattwire: {text}{of_variant}", file=sys.stderr)
         elif kind == "phase" and fields["phase"] in ("window", WARM_UP):
             self._tell_phase(fields["phase"])
         elif kind == "note" and fields["text"] not in self._notes:
@@ -421,14 +421,14 @@ def _printed_sentences(executed: Executed) -> Iterator[str]:
     for name in dict.fromkeys((*printed, *requested_names)):
         values = executed.values(name) if name in printed else []
         if not values:
-            omissions.append(f"{name} was not printed in any repeat.")
+            omissions.append(f"{name} has no value in any repeat.")
             continue
         metric = find(name)
         unit = f" {metric.unit}" if metric and metric.unit else ""
         texts.append(f"{name} = {SENTENCES.mean(mean_of(values))}{unit}")
         if without := repeats_without(executed, name):
             repeats = SENTENCES.without(without)
-            omissions.append(f"{name} was not printed in {repeats}, which its mean omits.")
+            omissions.append(f"{name} has no value in {repeats}, which its mean omits.")
     if texts:
         yield f"Printed by the command: {'; '.join(texts)}."
     yield from omissions

@@ -44,7 +44,7 @@ def add_to(verbs: Any) -> None:
     verb.add_argument(
         "--warmup", metavar="TIME|COUNT",
         help="begin the window this time, such as 5s, or this number of messages of --count-from "
-        "after the start",
+        "after the start; or, such as 2runs, first execute each command so often unmeasured",
     )  # fmt: skip
     verb.add_argument(
         "--attach",
@@ -61,11 +61,7 @@ def add_to(verbs: Any) -> None:
         help="count messages in the command's output: the number of matches, the last value of "
         "(?P<n>…), or the sum of all values of (?P<add>…)",
     )
-    verb.add_argument(
-        "--value-from", action="append", default=[], metavar="REGEX",
-        help="add the last value of a figure in the output as the response value.NAME (repeatable):"
-        " a name, such as p50_ms for p50_ms=4.56, or a REGEX with a group (?P<p50_ms>…)",
-    )  # fmt: skip
+    _add_figures_and_limits(verb)
     variant_options.add_options(
         verb,
         "NAME=COMMAND",
@@ -90,6 +86,25 @@ def add_to(verbs: Any) -> None:
     verb.add_argument("--no-report", action="store_true", help="do not write the page at the end")
     verb.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND …")
     verb.set_defaults(call=execute)
+
+
+def _add_figures_and_limits(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument(
+        "--value-from", action="append", default=[], metavar="REGEX",
+        help="add the last value of a figure in the output as the response value.NAME (repeatable):"
+        " a name, such as p50_ms for p50_ms=4.56, NAME=REGEX with a group around the number, or a "
+        "REGEX with a group (?P<p50_ms>…)",
+    )  # fmt: skip
+    for better in ("higher", "lower"):
+        verb.add_argument(
+            f"--{better}-is-better", action="append", default=[], metavar="NAME",
+            help=f"{better} values of this figure of --value-from are better (default: by name)",
+        )  # fmt: skip
+    for bound, limit in (("max", "upper"), ("min", "lower")):
+        verb.add_argument(
+            f"--{bound}", action="append", default=[], metavar="NAME=NUMBER",
+            help=f"{limit} limit of a response, such as cpu_s=2.5, in its unit (repeatable)",
+        )  # fmt: skip
 
 
 def execute(options: argparse.Namespace) -> int:

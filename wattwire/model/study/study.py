@@ -165,6 +165,11 @@ class Study:
         return replace(self.request, command=tuple(shlex.split(variant.command)))
 
     @property
+    def settling_rounds(self) -> int:
+        """Return the requested number of settling runs of each command; 0 for cells."""
+        return self.request.warmup_runs if self.request else 0
+
+    @property
     def heading(self) -> str:
         """Return the title. If it is empty, return the name, or "Campaign" without a name."""
         return self.title or self.name or "Campaign"

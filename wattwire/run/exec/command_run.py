@@ -239,7 +239,8 @@ class CommandRun(OneRun):
 
     def _is_repeated(self) -> bool:
         """Return whether the run is one of several, whose windows are compared or averaged."""
-        return self._study.plan.blocks > 1 or bool(self._study.variants)
+        several = self._study.plan.blocks > 1 or bool(self._study.variants)
+        return several or self._request.warmup_runs > 0
 
     def _warm_up(self, started_ns: int) -> int:
         """Wait for the end of the warm-up, and return the begin of the window (ns).
@@ -414,21 +415,24 @@ class CommandRun(OneRun):
     def _count(self) -> None:
         record, request = self.record, self._request
         record.messages = request.messages
-        record.values = {} if self._values.problem else dict(self._values.values)
-        missing = [name for name in self._values.names if name not in record.values]
+        is_cut = any(tail.truncated for tail in self._tails)
+        cut = "the output exceeds the size limit of its log"
+        after = " after the warm-up" if request.warms_up else ""
+        record.values = {} if is_cut else dict(self._values.values)
+        problems = {} if is_cut else self._values.problems
+        record.notes += problems.values()
+        missing = [n for n in self._values.names if n not in {*record.values, *problems}]
         if missing:
-            text = self._values.problem or f"--value-from: no output contained {', '.join(missing)}"
-            record.notes.append(text)
+            cause = cut if is_cut else f"no output{after} contained"
+            joint = ", so there is no" if is_cut else ""
+            record.notes.append(f"--value-from: {cause}{joint} {', '.join(missing)}")
         if self._counter is None:
             return
         record.messages = self._counter.count
-        if any(tail.truncated for tail in self._tails):
+        if is_cut:
             record.messages = None
-            record.notes.append(
-                "the output exceeds the size limit of its log, so messages are not counted"
-            )
+            record.notes.append(f"{cut}, so messages are not counted")
         elif record.messages is None:
-            after = " after the warm-up" if request.warms_up else ""
             record.notes.append(
                 self._counter.problem
                 or f'--count-from: no output{after} matched "{request.count_from}"'

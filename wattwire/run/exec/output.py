@@ -78,8 +78,17 @@ class MessageCounter:
     def line(self, text: str, at_s: float = 0.0) -> None:
         """Count the messages in one line that was read at `at_s` (s, monotonic).
 
-        Raise UsageError if the text of a group is not a number.
+        If the text of a group is not a number, that is the `problem`, and the count ends: the
+        command continues, and its costs are measured.
         """
+        if self.problem:
+            return
+        try:
+            self._count_matches(text, at_s)
+        except UsageError as error:
+            self.problem = str(error)
+
+    def _count_matches(self, text: str, at_s: float) -> None:
         for match in self._pattern.finditer(text):
             self._matches += 1
             if self._group is None:
@@ -107,52 +116,85 @@ class MessageCounter:
 class ValueReader:
     """Reader of figures that a command prints, such as "p50_ms=4.56".
 
-    Each expression is the name of a figure, or a regular expression with a named group per figure.
-    The last value of a figure counts.
+    Each expression is the name of a figure, NAME=REGEX with a group for the number, or a regular
+    expression with a named group per figure. The last match of a figure counts, whether its text
+    is a number or not.
     """
 
     def __init__(self, expressions: Sequence[str]) -> None:
-        self._patterns = [_value_pattern(expression) for expression in expressions]
-        self.names = [name for pattern in self._patterns for name in pattern.groupindex]
+        self._patterns = [_figures(expression) for expression in expressions]
+        self.names = [name for _, groups in self._patterns for name in groups]
         if len(set(self.names)) < len(self.names):
             raise UsageError(f"--value-from: found {self.names}; name each figure once")
         self.values: dict[str, float] = {}
-        self.problem = ""
-        """The reason why the figures are not read."""
+        self.problems: dict[str, str] = {}
+        """Name of a figure whose last match is not a number → the reason."""
 
     def restart(self) -> None:
         """Discard the figures of the warm-up."""
         self.values.clear()
+        self.problems.clear()
 
     def line(self, text: str, _at_s: float = 0.0) -> None:
-        """Read the figures in one line. Raise UsageError if the text of one is not a number."""
-        for pattern in self._patterns:
+        """Read the figures in one line."""
+        for pattern, groups in self._patterns:
             for match in pattern.finditer(text):
-                for name, value in match.groupdict().items():
-                    if value is not None:
-                        self.values[name] = parse_number(value, f"--value-from: the group {name}")
+                for name, group in groups.items():
+                    if match[group] is not None:
+                        self._read(name, match[group])
+
+    def _read(self, name: str, text: str) -> None:
+        self.values.pop(name, None)
+        self.problems.pop(name, None)
+        try:
+            self.values[name] = parse_number(text, f"--value-from: the group {name}")
+        except UsageError as error:
+            self.problems[name] = str(error)
 
 
 _NUMBER = r"[-+]?(?:[\d.,_]*\d(?:[eE][-+]?\d+)?|(?i:inf(?:inity)?|nan)\b)"
 """All text that may be a number; `parse_number` decides."""
 _GROUPED = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d*)?(?:[eE][-+]?\d+)?")
+_NAMED = re.compile(r"(?P<name>[^\W\d]\w*)=(?P<expression>.*)", re.DOTALL)
+_BARE_NUMBERS = ("1", "1.5", "-1.5e3")
 
 
-def _value_pattern(expression: str) -> re.Pattern[str]:
+def _figures(expression: str) -> tuple[re.Pattern[str], dict[str, int]]:
+    """Return a pattern, and the name of each figure in it → the number of its group.
+
+    Of NAME=REGEX, the pattern is REGEX. If REGEX matches any number, as in "p50_ms=([0-9.]+)", the
+    name precedes the number in the output, too, and the pattern is the whole expression.
+    """
     if expression.isidentifier():
         expression = rf"\b{expression}\b[\"']?\s*[=:]\s*(?P<{expression}>{_NUMBER})"
+    named = _NAMED.fullmatch(expression)
+    if named is None or "(?P<" in expression:
+        pattern = _compiled(expression, expression)
+        if not pattern.groupindex:
+            raise _refused(expression, "it names no figure")
+        return pattern, dict(pattern.groupindex)
+    part = _compiled(named["expression"], expression)
+    if part.groups != 1:
+        raise _refused(expression, f"it has {part.groups} groups")
+    is_any_number = any(part.fullmatch(number) for number in _BARE_NUMBERS)
+    return _compiled(expression, expression) if is_any_number else part, {named["name"]: 1}
+
+
+def _compiled(text: str, expression: str) -> re.Pattern[str]:
     try:
-        pattern = re.compile(expression)
+        return re.compile(text)
     except re.error as error:
         raise UsageError(
             f'--value-from: "{expression}" is not a regular expression: {error}'
         ) from error
-    if not pattern.groupindex:
-        raise UsageError(
-            f'--value-from: "{expression}" names no figure; allowed: a name, such as p50_ms, or an '
-            r"expression with a named group, such as 'p50 is (?P<p50_ms>[\d.]+) ms'"
-        )
-    return pattern
+
+
+def _refused(expression: str, cause: str) -> UsageError:
+    return UsageError(
+        f'--value-from: "{expression}": {cause}; allowed: a name, such as p50_ms; NAME=REGEX with '
+        r"one group around the number, such as 'p50_ms=median ([\d.]+) ms'; or an expression with "
+        r"named groups, such as 'median (?P<p50_ms>[\d.]+) ms'"
+    )
 
 
 def parse_number(text: str | None, place: str) -> float:
@@ -219,8 +261,4 @@ class Tail:
         if LEFT_OUT.match(line):
             self.truncated = True
         for reader in self._readers:
-            if not reader.problem:
-                try:
-                    reader.line(line.decode(errors="replace"), time.monotonic())
-                except UsageError as error:  # the command continues, and its costs are measured
-                    reader.problem = str(error)
+            reader.line(line.decode(errors="replace"), time.monotonic())

@@ -318,6 +318,9 @@ class CommandResults(Collected):
             **wire_costs(self._readings, window, messages),
             **life_costs(self._readings, [COMMAND] if COMMAND in names else []),
             **self._energies,
+            "energy_attributed_j": total(
+                self._energies.get(column("energy_j", name)) for name in names
+            ),
             **self._powers,
             "processes": sum(1 for row in self.processes if row.get("pid")),
             "unfollowed": sum(int(table.get("unfollowed", 0)) for table in record.after.values()),

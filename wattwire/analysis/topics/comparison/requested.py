@@ -16,6 +16,7 @@ from wattwire.analysis.topics.comparison.notes import DEFAULT, REQUEST, STUDY, M
 from wattwire.model import metrics
 from wattwire.model.derived import column
 from wattwire.model.errors import UsageError
+from wattwire.model.metrics import is_printed
 
 DEFAULTS = metrics.metrics_in(metrics.COMPARED)
 """Default responses of a comparison."""
@@ -56,7 +57,10 @@ def chosen_responses(
                     f"Import again with --higher-is-better {name} or --lower-is-better {name}."
                 )
         return list(dict.fromkeys(requested))
-    responses = [resolve(name) for name in defaults]
+    responses = [
+        _with_direction(sides, name) if is_printed(name.partition(".")[0]) else resolve(name)
+        for name in defaults
+    ]
     if any(side.usable.height == 0 for side in sides):
         return responses[:1]  # the item of this treatment reports too few runs
     measured_responses = [
@@ -78,8 +82,8 @@ def _with_direction(sides: Sequence[Evidence], name: str) -> Response:
     directed = [response for response in by_side if response.direction]
     if len({response.direction for response in directed}) > 1:
         raise UsageError(
-            f"--response {name}: higher is better in one campaign and lower in the other. Import "
-            "both with the same option --higher-is-better or --lower-is-better."
+            f"--response {name}: higher is better in one campaign and lower in the other. Use the "
+            "same option --higher-is-better or --lower-is-better for both."
         )
     return (directed or by_side)[0]
 
@@ -111,7 +115,7 @@ def _numeric_columns(evidence: Evidence) -> list[str]:
         name
         for name, dtype in frame.schema.items()
         if dtype.is_numeric() and name not in excluded_columns
-        if "." not in name or metrics.is_printed(name.partition(".")[0])
+        if "." not in name or is_printed(name.partition(".")[0])
     ]
 
 

@@ -38,6 +38,7 @@ from wattwire.stats.two_samples import ratio_by_ranks
 from wattwire.store import ImportedCampaign
 
 WINDOW_KEYS = ("duration_s", "warmup_s")
+EXEC_WINDOW_KEYS = ("warmup_s", "warmup_messages", "warmup_runs")
 Pair = tuple[Evidence, Evidence]
 Treatments = Mapping[str, Runs]
 
@@ -224,6 +225,10 @@ def _refuse_windows(base: Source, head: Source, sides: Pair) -> None:
     plans = [source.reader.study.plan for source in (base, head)]
     lengths = {key: [getattr(plan, key) for plan in plans] for key in WINDOW_KEYS}
     differences = [f"plan.{key}: {a} against {b}" for key, (a, b) in lengths.items() if a != b]
+    of_base, of_head = (source.reader.study.request for source in (base, head))
+    if of_base and of_head:
+        values = {key: (getattr(of_base, key), getattr(of_head, key)) for key in EXEC_WINDOW_KEYS}
+        differences += [f"exec.{key}: {a} against {b}" for key, (a, b) in values.items() if a != b]
     calls = [side.warmup_calls for side in sides]
     advice = "Run one of the two again with the other's plan"
     if calls[0] != calls[1]:

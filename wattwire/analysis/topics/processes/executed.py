@@ -146,7 +146,7 @@ class Executed:
 def tables_of(reader: CampaignReader) -> list[Executed]:
     """Return the repeats of each variant of a campaign; [] if `exec` did not measure it.
 
-    Control runs, which answers do not use, are not among them.
+    Control and settling runs, which answers do not use, are not among them.
     """
     request = reader.study.request
     if request is None or not isinstance(reader, (Campaign, Rejudged)):
@@ -154,9 +154,9 @@ def tables_of(reader: CampaignReader) -> list[Executed]:
     summary, processes = reader.summary(), reader.processes()
     processes = pl.DataFrame() if processes is None else processes
     variants = reader.study.variants
+    designed = summary.filter(pl.col("control") == "") if summary.height else summary
     if not variants or summary.is_empty():
-        return [executed(request, summary, processes)]
-    designed = summary.filter(pl.col("control") == "")
+        return [executed(request, designed, processes)]
     tables = []
     for name, variant in variants.items():
         own = designed.filter(pl.col(VARIANT_COLUMN) == name)
