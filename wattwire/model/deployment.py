@@ -685,6 +685,8 @@ class Request:
     """Messages after the start that precede the window. They are counted by `count_from`."""
     values_from: tuple[str, ...] = ()
     """Expressions whose named groups are figures in the output; the last value of each counts."""
+    layers: bool = False
+    """Whether the processes record the layers of their messages."""
 
     @property
     def warms_up(self) -> bool:

@@ -16,6 +16,7 @@ from wattwire.model.deployment import EXEC, Request, Target
 from wattwire.model.errors import UsageError
 from wattwire.rig.attach_targets import parse_target
 from wattwire.run.exec.output import MessageCounter, ValueReader
+from wattwire.run.layers.recorder import prepared_library
 
 ATTACHED_FOR_S = 60.0
 BLOCKS_OF_VARIANTS = 10
@@ -72,7 +73,21 @@ def requested(options: argparse.Namespace) -> Request:
         warmup_s=warmup_s,
         warmup_messages=warmup_messages,
         values_from=tuple(options.value_from),
+        layers=_layers(options),
     )
+
+
+def _layers(options: argparse.Namespace) -> bool:
+    """Return whether to record layers. Raises UsageError for running programs."""
+    if not options.layers:
+        return False
+    if options.attach:
+        raise UsageError(
+            "--layers cannot be combined with --attach: a program loads the library that records "
+            "the layers when it starts. Start the system with `wattwire exec --layers -- COMMAND`."
+        )
+    prepared_library()  # raises errors of the tables before anything is measured
+    return True
 
 
 def _warm_up(options: argparse.Namespace) -> tuple[float | None, int | None]:

@@ -61,3 +61,18 @@ def test_a_mean_of_a_printed_figure_names_the_repeats_without_it() -> None:
     unprinted = executed_of(request, pl.DataFrame(rows[:2]).drop("value.p50_ms"), pl.DataFrame())
     only_sentence = ["value.p50_ms was not printed in any repeat."]
     assert list(exec_table._printed_sentences(unprinted)) == only_sentence
+
+
+def test_layers_of_programs_that_cannot_record_them_are_refused_before_anything_is_written(
+    tmp_path, monkeypatch, capsys
+) -> None:
+    monkeypatch.setenv("WATTWIRE_CACHE", str(tmp_path / "cache"))
+    arguments = ["exec", "--layers", "--out", str(tmp_path / "out")]
+    assert main([*arguments, "--attach", f"pid:{os.getpid()}"]) == EXIT_USAGE
+    assert "--layers cannot be combined with --attach" in capsys.readouterr().err
+    setuid = tmp_path / "setuid"
+    setuid.write_text("#!/bin/sh\n")
+    setuid.chmod(0o4755)
+    assert main([*arguments, "--", str(setuid)]) == EXIT_USAGE
+    assert "is setuid" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,33 @@
+"""Pass messages on after 3 ms of work, as a newcomer would write it."""
+
+import contextlib
+import time
+
+import rclpy
+from rclpy.executors import ExternalShutdownException
+from rclpy.node import Node
+from std_msgs.msg import String
+
+WORK_NS = 3_000_000
+
+
+class Relay(Node):
+    def __init__(self) -> None:
+        super().__init__("relay")
+        self.passed = 0
+        self.publisher = self.create_publisher(String, "relayed", 10)
+        self.create_subscription(String, "chatter", self.pass_on, 10)
+
+    def pass_on(self, message: String) -> None:
+        end_ns = time.monotonic_ns() + WORK_NS
+        while time.monotonic_ns() < end_ns:
+            pass
+        self.passed += 1
+        self.publisher.publish(message)
+
+
+rclpy.init()
+node = Relay()
+with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
+    rclpy.spin(node)
+print(f"relay passed {node.passed}", flush=True)
