@@ -1,7 +1,7 @@
 """`python -m bench [PART…] [--pairs N] [--cells PATTERN…]`: check speed and validity.
 
 Speed, compared with peers (default): recording, echo, pipeline, libraries, sampler, own_time, page,
-scale, syscalls, calls. Validity, simulated: false_alarms, coverage, sequential, run_order,
+scale, layers, syscalls, calls. Validity, simulated: false_alarms, coverage, sequential, run_order,
 steady_state; with planted load: validity; copro --seeds. Compared with another commit: kits --old
 REV, summary_row --old REV. Steps and threads of a round trip: steps.
 Independent tools: peers, exec. Robot and co-processor: copro.
@@ -28,6 +28,7 @@ from bench import (
     coverage,
     false_alarms,
     kits,
+    layers,
     own_time,
     page,
     sampler,
@@ -247,9 +248,19 @@ def one_core() -> contextlib.AbstractContextManager[None]:
     return on_cores(max(os.sched_getaffinity(0)))
 
 
+def recording_layers(workbench: Bench, pairs: int) -> None:
+    """Print the time of an event of layers, and the latency of a recorded pipeline."""
+    print("\n## Recording the layers of messages\n")
+    print("| what | ns, median | 95 % limit, upper | promised | verdict |\n|---|---|---|---|---|")
+    times_ns = layers.event_times_ns(workbench, pairs)
+    print(f"| an event | {_absolute(times_ns, layers.EVENT_NS)} |")
+    print(f"\n{table(list(layers.comparisons(workbench, pairs)))}")
+
+
 MEASURED: dict[str, Callable[[Bench, int], None]] = {
     "recording": recording, "echo": echo, "pipeline": pipelines, "libraries": libraries,
     "sampler": sampling, "own_time": own, "page": pages, "scale": sizes,
+    "layers": recording_layers,
 }  # fmt: skip
 PARTS = (*MEASURED, "syscalls", "calls")
 
