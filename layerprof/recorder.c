@@ -24,6 +24,8 @@
 #define WRAPPERS_MAX 256
 #define NOTES_BYTES MIB
 #define CHUNK_EVENTS 511
+#define CHUNKS_RESERVED 64
+#define FIRST_CHUNK ((off_t)4096 + (off_t)NOTES_BYTES)
 #define OBJECTS_MAX 1024
 
 /* The first page of a file. wattwire/run/layers/recordings.py reads it. */
@@ -59,6 +61,8 @@ static _Atomic int state = CLOSED;
 static struct header *header;
 static char *notes;
 static struct chunk *chunks;
+static char file_path[PATH_MAX];
+static _Atomic bool disk_is_full;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 #define OF_THREAD __thread __attribute__((tls_model("initial-exec")))
@@ -89,6 +93,12 @@ static void read_arguments(char *text, size_t size) {
   text[length > 0 ? length : 0] = 0;
 }
 
+/* Reserve space on the disk. A store to a page without space would end the process (SIGBUS).
+ * Return whether there is space, or whether the file system cannot tell. */
+static bool reserve(int file, off_t offset, size_t size) {
+  return fallocate(file, 0, offset, (off_t)size) == 0 || errno != ENOSPC;
+}
+
 /* A process that executes another program keeps its number, so a name can be taken. */
 static int create(const char *folder, char *path, size_t size) {
   for (int attempt = 0; attempt < 1000; attempt++) {
@@ -101,16 +111,16 @@ static int create(const char *folder, char *path, size_t size) {
 
 static void open_file(void) {
   const char *folder = getenv(FOLDER_VARIABLE), *mib = getenv(SIZE_VARIABLE);
-  char path[PATH_MAX];
+  char *path = file_path;
   if (!folder) {
     atomic_store(&state, OFF);
     return;
   }
   size_t size = (mib && atol(mib) > 0 ? (size_t)atol(mib) : SIZE_MIB) * MIB;
-  int file = create(folder, path, sizeof path);
+  int file = create(folder, path, sizeof file_path);
   size_t count = size / sizeof(struct chunk);
   size = 4096 + NOTES_BYTES + count * sizeof(struct chunk);
-  if (file < 0 || ftruncate(file, (off_t)size) != 0) {
+  if (file < 0 || ftruncate(file, (off_t)size) != 0 || !reserve(file, 0, FIRST_CHUNK)) {
     refuse(path);
     if (file >= 0) close(file);
     return;
@@ -153,11 +163,25 @@ static bool is_open(void) {
   return atomic_load(&state) == OPEN;
 }
 
+/* Reserve the space of the next chunks. The file is opened again, because a program may have closed
+ * all files and used their numbers for its own. */
+static bool reserve_chunks(uint64_t index) {
+  int saved = errno;
+  int file = open(file_path, O_RDWR | O_CLOEXEC);
+  bool is_reserved = file >= 0 && reserve(file, FIRST_CHUNK + (off_t)(index * sizeof *chunks),
+                                          CHUNKS_RESERVED * sizeof *chunks);
+  if (file >= 0) close(file);
+  errno = saved;
+  return is_reserved;
+}
+
 /* Give the thread a new chunk. Return whether there was one. */
 __attribute__((noinline)) static bool next_chunk(void) {
   if (!is_open()) return false;
   uint64_t index = atomic_fetch_add(&header->chunks_used, 1);
-  if (index >= header->chunk_count) {
+  if (index < header->chunk_count && index % CHUNKS_RESERVED == 0 && !reserve_chunks(index))
+    atomic_store(&disk_is_full, true);
+  if (index >= header->chunk_count || atomic_load(&disk_is_full)) {
     atomic_fetch_add(&header->lost, 1);
     return false;
   }

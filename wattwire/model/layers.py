@@ -20,6 +20,11 @@ POINTS = (*TRACED, *WRAPPED)
 """All points. A point's code in an event is its index here."""
 
 
+LOST_EVENTS, UNMARKED = "layers_lost", "layers_unmarked"
+INVALIDITIES = (LOST_EVENTS, UNMARKED)
+"""Codes of the reasons why a run's layers are not used."""
+
+
 @dataclass(frozen=True)
 class Layer:
     """A part of a message's time. `category` is the name of the part of its figure in the paper."""

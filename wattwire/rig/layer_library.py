@@ -45,6 +45,11 @@ def layer_library(wrappers: Sequence[Wrapper]) -> Path:
     place = cache_folder()
     require_own(place)
     folder = place / "builds" / digest.hexdigest()[:24]
+    if set(str(folder)) & set(" :"):
+        raise UsageError(
+            f"--layers: {folder}: LD_PRELOAD cannot contain a path with a space or a colon; export "
+            "WATTWIRE_CACHE=FOLDER, a folder without them"
+        )
     if (folder / MARKER).exists():
         os.utime(folder / MARKER)
         return folder / LIBRARY

@@ -37,9 +37,13 @@ def lines(layers: Layers, width: int) -> Iterator[str]:
 
 def sentences(layers: Layers) -> Iterator[str]:
     """Yield the sentences on counts and on what is missing."""
-    yield SENTENCES.counts(layers) if layers.hops else SENTENCES.nothing(layers)
     if layers.hops:
+        yield SENTENCES.counts(layers)
         yield SENTENCES.explained()
+    elif not layers.invalid:
+        yield SENTENCES.nothing(layers)
+    for reason in layers.invalid:
+        yield SENTENCES.invalid(reason)
     for absence in layers.absent:
         yield SENTENCES.absent(absence)
     if layers.outside:
@@ -53,6 +57,7 @@ def as_json(layers: Layers) -> dict[str, Any]:
     names = ("deliveries", "unmarked", "outside", "processes")
     return {
         **{name: getattr(layers, name) for name in names},
+        "invalid": list(layers.invalid),
         "absent": {absence.point: absence.reason for absence in layers.absent},
         "topics": [
             {**_plain(hop), "times_us": dict(zip(layers.titles, hop.times_us, strict=True))}

@@ -181,6 +181,14 @@ def test_the_library_is_built_once(environment: dict[str, str], tmp_path: Path) 
     assert [p.name for p in (tmp_path / "cache" / "builds").iterdir()] == [library.parent.name]
 
 
+def test_a_cache_whose_path_cannot_be_preloaded_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WATTWIRE_CACHE", str(tmp_path / "a cache"))
+    with pytest.raises(UsageError, match="space or a colon"):
+        layer_library(WRAPPERS)
+
+
 def test_libraries_that_the_user_preloads_follow_the_own_one(tmp_path: Path) -> None:
     variables = preload(Path("/own.so"), tmp_path, {"LD_PRELOAD": "/a.so /b.so:/c.so"})
     assert variables["LD_PRELOAD"] == "/own.so:/a.so:/b.so:/c.so"
@@ -211,3 +219,22 @@ def test_a_script_is_checked_by_its_interpreter(program: Path, tmp_path: Path) -
     script.write_text(f"#!/usr/bin/env {program.with_name('static')}\n")
     with pytest.raises(UsageError, match="static"):
         check_loadable(str(script))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
+def test_a_full_disk_loses_events_and_does_not_end_the_process(
+    program: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    disk, copy = tmp_path / "layers", tmp_path / "copy"
+    copy.mkdir()
+    script = (
+        f"mount -t tmpfs -o size=3m tmpfs {disk} && {program} 30000 && "
+        f"cp --sparse=always {disk}/*.events {copy}"
+    )
+    result = subprocess.run(["unshare", "-m", "sh", "-c", script], env=environment, check=False)
+    if result.returncode == 1:
+        pytest.skip("this user cannot mount a disk")
+    assert result.returncode == 0
+    (recording,) = read_recordings(copy)
+    assert recording.events + recording.lost == 3 * 30_000 + 1
+    assert recording.lost > 0

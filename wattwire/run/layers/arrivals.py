@@ -14,6 +14,9 @@ COVERED_SHARE_MIN = 0.99
 """Share of the messages of a subscription that notify the condition variable of its reader."""
 SAMPLED_MAX = 2000
 """Number of messages from which the condition variable of a reader is learned."""
+LATE_NS_MAX = 10_000_000
+"""Longest time from the take of a message to its notification. A message can be taken between its
+storing and the notification by another thread; it then arrived at the latest at the take."""
 
 
 def arrivals(recording: Recording, got: Mapping[str, Times], written_ns: Times) -> Times:
@@ -38,7 +41,8 @@ def arrivals(recording: Recording, got: Mapping[str, Times], written_ns: Times) 
         times = _of_reader(by_condition, written_ns[of_endpoint], taken_ns[of_endpoint])
         if times is not None:
             rows = np.flatnonzero(of_endpoint & (result == NONE))
-            result[rows] = _first_from(times, written_ns[rows], taken_ns[rows])
+            found = _first_from(times, written_ns[rows], taken_ns[rows] + LATE_NS_MAX)
+            result[rows] = np.minimum(found, taken_ns[rows])
     return result
 
 

@@ -73,13 +73,11 @@ def deliveries(recordings: Sequence[Recording], span: tuple[int, int] | None = N
         begin = publishing.marks["begin"]
         in_span = (begin >= span[0]) & (begin < span[1])
     pairs, outside = _pairs(publishing, taking, in_span)
-    frame = _frame(recordings, publishing, taking, pairs, received)
+    frame = _frame(recordings, publishing, taking, pairs)
     return Deliveries(frame, _topics(publishing, in_span), outside)
 
 
-def _ends(
-    recordings: Sequence[Recording], marks: Sequence[Published] | Sequence[Taken], kind: str
-) -> _Ends:
+def _ends(recordings: Sequence[Recording], marks: Sequence[Published | Taken], kind: str) -> _Ends:
     """Return the marks of all processes; `kind` names the endpoints of a recording."""
     end = Published if kind == "publishers" else Taken
     names = [item.name for item in fields(end)] + ["begin" if end is Published else "end"]
@@ -132,8 +130,8 @@ def _frame(
     publishing: _Ends,
     taking: _Ends,
     pairs: pl.DataFrame,
-    received: Sequence[Taken],
 ) -> pl.DataFrame:
+    """Return the table of the deliveries."""
     p, t = pairs["p"].to_numpy(), pairs["t"].to_numpy()
     sent = {name: values[p] for name, values in publishing.marks.items()}
     got = {name: values[t] for name, values in taking.marks.items()}
@@ -202,6 +200,7 @@ def _layers(
     rcl_end = first_known(got["rcl_end"], got["rmw_end"])
     rcl_sent = first_known(sent["rcl"], sent["rmw"], sent["write"])
     rmw_sent = first_known(sent["rmw"], sent["write"])
+    has_rcl, has_dds = (got["rcl"] != NONE) | (got["rcl_end"] != NONE), got["dds_end"] != NONE
     times = {
         "client_publish": (rcl_sent - sent["begin"], sent["library"] != NONE),
         "rcl_publish": (rmw_sent - rcl_sent, sent["rcl"] != NONE),
@@ -210,14 +209,16 @@ def _layers(
         "transport": (arrived - left, np.ones(len(left), bool)),
         "wake_up": (wake_up, is_notified & (got["woken"] != NONE)),
         "executor": (rcl - arrived - wake_up, np.ones(len(left), bool)),
-        "rcl_take": (rmw - rcl + got["rcl_end"] - got["rmw_end"], got["rcl_end"] != NONE),
-        "rmw_take": (dds - rmw + got["rmw_end"] - dds_end, got["rmw"] != NONE),
-        "dds_take": (dds_end - dds, got["dds_end"] != NONE),
+        "rcl_take": (rmw - rcl + rcl_end - got["rmw_end"], has_rcl),
+        "rmw_take": (dds - rmw + got["rmw_end"] - dds_end, (got["rmw"] != NONE) | has_dds),
+        "dds_take": (dds_end - dds, has_dds),
         "client_take": (got["end"] - rcl_end, got["callback"] != NONE),
     }
+    marks = [is_known for name, (_, is_known) in times.items() if name not in OPTIONAL]
+    marks += [got[name] != NONE for name in ("rcl", "rmw", "rcl_end")]
     unmarked = np.zeros(len(left), bool)
-    for name, (_, is_known) in times.items():
-        if name not in OPTIONAL and is_known.any():
+    for is_known in marks:
+        if is_known.any():  # otherwise, no process has such a mark
             unmarked |= ~is_known
     return {
         name: pl.Series(values, dtype=pl.Int64).set(pl.Series(~is_known), None)

@@ -9,7 +9,7 @@ from typing import Any
 
 from wattwire.catalog import default_roots
 from wattwire.catalog.layer_tables import layer_tables
-from wattwire.model.layers import Wrapper
+from wattwire.model.layers import LOST_EVENTS, UNMARKED, Wrapper
 from wattwire.model.verdict import Reason, Verdict
 from wattwire.model.words import plural
 from wattwire.rig.layer_library import layer_library, preload
@@ -23,7 +23,6 @@ TABLE = "layers.parquet"
 RECORDINGS = "layers"
 """Folder of the processes' files in the folder of an attempt. It is removed after reading."""
 UNMARKED_SHARE_MAX = 0.001
-FULL, UNMARKED = "layers_lost", "layers_unmarked"
 
 
 def prepared_library() -> tuple[Path, tuple[Wrapper, ...]]:
@@ -82,7 +81,7 @@ def _reasons(document: dict[str, Any]) -> list[Reason]:
             "file, so their messages lack marks; measure a shorter time, or export "
             "WATTWIRE_LAYERS_MIB with more than 256"
         )
-        reasons.append(Reason(Verdict.INVALID, FULL, text))
+        reasons.append(Reason(Verdict.INVALID, LOST_EVENTS, text))
     share = document["unmarked"] / document["deliveries"] if document["deliveries"] else 0.0
     if share > UNMARKED_SHARE_MAX:
         text = (

@@ -9,7 +9,7 @@ from typing import Any
 from wattwire.analysis.charts import Chart, rounded
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.topics.processes.executed import Value, mean_of
-from wattwire.model.layers import LAYERS
+from wattwire.model.layers import INVALIDITIES, LAYERS
 from wattwire.model.variants import FACTOR
 
 NS_PER_US = 1000.0
@@ -81,6 +81,7 @@ class Layers:
 
     `unheard` are the topics whose messages no recorded process took. `unstamped` is the number of
     messages without a time stamp at the sender, and `outside` that of messages from other senders.
+    `invalid` has the reasons why the layers of other runs are not used.
     """
 
     is_recorded: bool = False
@@ -95,14 +96,15 @@ class Layers:
     outside: int = 0
     unstamped: int = 0
     absent: tuple[Absence, ...] = ()
+    invalid: tuple[str, ...] = ()
     chart: Chart = field(default_factory=Chart)
 
 
 def layers(evidence: Evidence) -> Layers:
     """Return the layers of a campaign of `exec --layers`; empty for others."""
-    documents = _documents(evidence)
+    documents, invalid = _documents(evidence), tuple(_invalidities(evidence))
     if not documents:
-        return Layers()
+        return Layers(is_recorded=bool(invalid), invalid=invalid)
     hops = tuple(_hops(documents))
     return Layers(
         is_recorded=True,
@@ -132,6 +134,7 @@ def layers(evidence: Evidence) -> Layers:
                 for point, reason in document["absent"].items()
             }.items()
         ),
+        invalid=invalid,
         chart=_chart(hops),
     )
 
@@ -152,6 +155,14 @@ def _documents(evidence: Evidence) -> Documents:
         for run, variant in zip(names, variants, strict=True)
         if (document := evidence.runs.get(run, {}).get("layers")) is not None
     ]
+
+
+def _invalidities(evidence: Evidence) -> Iterable[str]:
+    """Yield the reasons why the layers of invalid runs are not used."""
+    for run in evidence.excluded["run"].to_list() if len(evidence.excluded) else []:
+        for reason in evidence.runs.get(run, {}).get("reasons", ()):
+            if reason["code"] in INVALIDITIES:
+                yield f"{run}: {reason['detail']}"
 
 
 def _grouped(

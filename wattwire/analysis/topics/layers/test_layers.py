@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from wattwire.analysis.topics.layers.numbers import Absence, Hop, Layers, layers
-from wattwire.model.layers import LAYERS
+from wattwire.model.layers import LAYERS, UNMARKED
 from wattwire.report.parts import Table
 from wattwire.report.topic_page import topic_page
 
@@ -26,6 +26,7 @@ class Campaign:
     def __init__(self, *documents: dict[str, Any]) -> None:
         names = [f"r{at}" for at in range(len(documents))]
         self.usable = pl.DataFrame({"run": names})
+        self.excluded = pl.DataFrame()
         self.runs = dict(zip(names, ({"layers": d} if d else {} for d in documents), strict=True))
 
 
@@ -63,6 +64,17 @@ def test_rows_are_means_over_the_repeats_and_the_parts_of_a_path_are_in_order() 
 
 def test_a_command_without_layers_has_none() -> None:
     assert layers(Campaign({})) == Layers()  # type: ignore[arg-type]
+
+
+def test_the_layers_of_an_invalid_run_are_not_used_and_its_reason_is_printed() -> None:
+    campaign = Campaign(document(1000.0), document(3000.0))
+    campaign.excluded, campaign.usable = campaign.usable[1:], campaign.usable[:1]
+    reason = {"code": UNMARKED, "detail": "5 of 9 deliveries lack a mark"}
+    campaign.runs["r1"]["reasons"] = [reason, {"code": "steal", "detail": "x"}]
+    result = layers(campaign)  # type: ignore[arg-type]
+    assert result.invalid == ("r1: 5 of 9 deliveries lack a mark",)
+    assert result.hops[0].p50_us == pytest.approx(1.0)
+    assert any("5 of 9" in text for text in topic_page("layers", result).texts)
 
 
 def test_the_page_has_a_row_per_topic_and_names_an_absent_point() -> None:

@@ -103,13 +103,13 @@ def test_messages_before_the_window_are_left_out(pair: list[Recording]) -> None:
     assert (len(result.frame), result.topics) == (0, [])
 
 
-def test_a_missing_mark_is_counted_and_the_rest_still_adds_up(pair: list[Recording]) -> None:
-    second = process(
-        3,
-        "/q",
-        [events(*(row for row in taken(100_000, SUB, 900, 1000) if row[1] != "dds_take"))],
-        sub=SUB,
-    )
+@pytest.mark.parametrize("mark", ["dds_take", "rcl_take", "rmw_take", "rcl_taken", "wait"])
+def test_a_missing_mark_is_counted_and_the_rest_still_adds_up(
+    pair: list[Recording], mark: str
+) -> None:
+    rows = [row for row in taken(100_000, SUB, 900, 1000) if row[1] != mark]
+    notified = (100_031, "notify", WAIT_SET, 0, 0)
+    second = process(3, "/q", [events(*rows), events(notified)], sub=SUB)
     frame = deliveries([*pair, second]).frame.sort("receiver")
     assert frame["unmarked"].to_list() == [True, False]
     sums = frame.select(pl.sum_horizontal(COLUMNS)).to_series()
@@ -135,6 +135,21 @@ def test_the_time_in_which_a_thread_did_other_work_is_the_executors() -> None:
     assert frame["transport_ns"].to_list() == [16] * 3
     assert frame["wake_up_ns"].to_list() == [63] * 3
     assert frame["executor_ns"].to_list() == [work_ns + 127 - 31 - 63] * 3
+
+
+def test_a_message_that_is_taken_before_its_notification_arrived_at_the_take() -> None:
+    sent, got, notified = [], [], []
+    for at in range(1, 201):
+        t = at * 100_000
+        sent += published(t, PUB, at)
+        got += [row for row in taken(t, SUB, at, t - 1000) if row[1] != "sleep"]
+        notified.append((t + (300 if at == 7 else 31), "notify", READER, 0, 0))
+    receiver = process(2, "/r", [events(*got), events(*notified)], sub=SUB)
+    frame = deliveries([process(1, "/s", [events(*sent)], pub=PUB), receiver]).frame
+    assert not frame["unmarked"].any()
+    late, usual = frame.row(6, named=True), frame.row(7, named=True)
+    assert (late["transport_ns"], late["wake_up_ns"], late["executor_ns"]) == (127 - 15, 0, 0)
+    assert (usual["transport_ns"], usual["wake_up_ns"], usual["executor_ns"]) == (16, 32, 64)
 
 
 def graph(middle: Sequence[tuple[int, str, int, int, int]] = ()) -> pl.DataFrame:
