@@ -3,7 +3,7 @@
 Speed, compared with peers (default): recording, echo, pipeline, libraries, sampler, own_time, page,
 scale, layers, syscalls, calls. Validity, simulated: false_alarms, coverage, sequential, run_order,
 steady_state; with planted load: validity; copro --seeds. Compared with another commit: kits --old
-REV, summary_row --old REV. Steps and threads of a round trip: steps.
+REV, summary_row --old REV. Steps and threads of a round trip: steps. Layers: layer_delays.
 Independent tools: peers, exec. Robot and co-processor: copro.
 As root: links, planted_links. Prints Markdown.
 """
@@ -28,7 +28,6 @@ from bench import (
     coverage,
     false_alarms,
     kits,
-    layers,
     own_time,
     page,
     sampler,
@@ -43,6 +42,7 @@ from bench.nodes import Bench, bench, make_cells_known, own_cost_roles
 from bench.pairs import PAIRS, abba, compared, lost_pairs, table
 from bench.peers import commands, pipeline, step_costs, tools
 from bench.peers.libraries import comparisons
+from bench.recorded_layers import costs, delays
 from bench.rigs import bridges, links, planted_links
 from bench.runs_simulated import confirming, run_order, steady_state, strata, variants
 from bench.turns import NO_REAL_TIME_NOTICE, on_cores, real_time_on_last_core
@@ -252,9 +252,17 @@ def recording_layers(workbench: Bench, pairs: int) -> None:
     """Print the time of an event of layers, and the latency of a recorded pipeline."""
     print("\n## Recording the layers of messages\n")
     print("| what | ns, median | 95 % limit, upper | promised | verdict |\n|---|---|---|---|---|")
-    times_ns = layers.event_times_ns(workbench, pairs)
-    print(f"| an event | {_absolute(times_ns, layers.EVENT_NS)} |")
-    print(f"\n{table(list(layers.comparisons(workbench, pairs)))}")
+    times_ns = costs.event_times_ns(workbench, pairs)
+    print(f"| an event | {_absolute(times_ns, costs.EVENT_NS)} |")
+    print(f"\n{table(list(costs.comparisons(workbench, pairs)))}")
+
+
+def delaying_layers(workbench: Bench, pairs: int) -> None:
+    """Print the shift of each layer over a delay that is planted in it."""
+    print("\n## A planted delay of 0.2 to 2 ms, and the shift of its layer\n")
+    print("| layer | pairs | slope ± | largest other | verdict |\n|---|---|---|---|---|")
+    for row in delays.results(workbench, pairs):
+        print(row.row, flush=True)
 
 
 MEASURED: dict[str, Callable[[Bench, int], None]] = {
@@ -274,9 +282,11 @@ KITS, SUMMARY_ROW = "kits", "summary_row"
 BRIDGES, LINKS, PLANTED_LINKS = "bridges", "links", "planted_links"
 COPRO = "copro"
 STEPS = "steps"
+LAYER_DELAYS = "layer_delays"
 PEERS, EXEC = "peers", "exec"
 ON_REQUEST = (
-    VALIDITY, KITS, SUMMARY_ROW, BRIDGES, LINKS, PLANTED_LINKS, COPRO, STEPS, PEERS, EXEC
+    VALIDITY, KITS, SUMMARY_ROW, BRIDGES, LINKS, PLANTED_LINKS, COPRO, STEPS, PEERS, EXEC,
+    LAYER_DELAYS,
 )  # fmt: skip
 TRIALS = 10_000
 IN_TURNS = {"echo", "pipeline", "libraries", "syscalls", STEPS}
@@ -392,6 +402,8 @@ def main() -> int:
                 comparing_kits(workbench, pairs, options.old, options.cells, side_s)
             elif part == STEPS:
                 step_costs.report(workbench, options.cells)
+            elif part == LAYER_DELAYS:
+                delaying_layers(workbench, options.pairs or PAIRS)
             elif part == PEERS:
                 print("\n## Cells beside tools that others wrote, median latency")
                 tools.report(workbench, options.pairs or tools.PAIRS, options.cells)

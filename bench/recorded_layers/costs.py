@@ -43,7 +43,7 @@ class Recordings:
 def event_times_ns(workbench: Bench, runs: int) -> list[float]:
     """Return the mean time (ns) of an event in each of `runs` processes of 10⁶ events."""
     program = workbench.folder / "layer_events"
-    source = Path(__file__).with_name("bare") / "layer_events.c"
+    source = Path(__file__).parents[1] / "bare" / "layer_events.c"
     subprocess.run(["gcc", "-O2", "-Wall", "-o", program, source], check=True)
     recordings = Recordings(workbench.folder / "events")
     times_ns = []
