@@ -28,7 +28,9 @@ PROGRAMS = {
     "wattwire-link": ("emulator", "WATTWIRE_WHEEL_LINK"),
 }
 """Program → the folder of its crate, and the variable that names a built one."""
-FOLDERS = ("languages", "middleware", "meters", "links", "bridges", "studies", "contract")
+FOLDERS = (
+    "languages", "middleware", "meters", "links", "bridges", "studies", "contract", "layerprof",
+)  # fmt: skip
 FILES = ("packages-debian.txt",)
 LEFT_OUT = ("tests", "fixtures", "target", "node_modules", "__pycache__", "*.pyc", ".*")
 

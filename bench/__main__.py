@@ -1,9 +1,9 @@
 """`python -m bench [PART…] [--pairs N] [--cells PATTERN…]`: check speed and validity.
 
 Speed, compared with peers (default): recording, echo, pipeline, libraries, sampler, own_time, page,
-scale, syscalls, calls. Validity, simulated: false_alarms, coverage, sequential, run_order,
+scale, layers, syscalls, calls. Validity, simulated: false_alarms, coverage, sequential, run_order,
 steady_state; with planted load: validity; copro --seeds. Compared with another commit: kits --old
-REV, summary_row --old REV. Steps and threads of a round trip: steps.
+REV, summary_row --old REV. Steps and threads of a round trip: steps. Layers: layer_delays.
 Independent tools: peers, exec. Variants of a command: exec_variants. Robot and co-processor: copro.
 As root: links, planted_links. Prints Markdown.
 """
@@ -43,6 +43,7 @@ from bench.nodes import Bench, bench, make_cells_known, own_cost_roles
 from bench.pairs import PAIRS, abba, compared, lost_pairs, table
 from bench.peers import commands, pipeline, step_costs, tools
 from bench.peers.libraries import comparisons
+from bench.recorded_layers import costs, delays
 from bench.rigs import bridges, links, planted_links
 from bench.runs_simulated import confirming, run_order, steady_state, strata, variants
 from bench.turns import NO_REAL_TIME_NOTICE, on_cores, real_time_on_last_core
@@ -248,9 +249,27 @@ def one_core() -> contextlib.AbstractContextManager[None]:
     return on_cores(max(os.sched_getaffinity(0)))
 
 
+def recording_layers(workbench: Bench, pairs: int) -> None:
+    """Print the time of an event of layers, and the latency of a recorded pipeline."""
+    print("\n## Recording the layers of messages\n")
+    print("| what | ns, median | 95 % limit, upper | promised | verdict |\n|---|---|---|---|---|")
+    times_ns = costs.event_times_ns(workbench, pairs)
+    print(f"| an event | {_absolute(times_ns, costs.EVENT_NS)} |")
+    print(f"\n{table(list(costs.comparisons(workbench, pairs)))}")
+
+
+def delaying_layers(workbench: Bench, pairs: int) -> None:
+    """Print the shift of each layer over a delay that is planted in it."""
+    print("\n## A planted delay of 0.2 to 2 ms, and the shift of its layer\n")
+    print("| layer | pairs | slope ± | largest other | verdict |\n|---|---|---|---|---|")
+    for row in delays.results(workbench, pairs):
+        print(row.row, flush=True)
+
+
 MEASURED: dict[str, Callable[[Bench, int], None]] = {
     "recording": recording, "echo": echo, "pipeline": pipelines, "libraries": libraries,
     "sampler": sampling, "own_time": own, "page": pages, "scale": sizes,
+    "layers": recording_layers,
 }  # fmt: skip
 PARTS = (*MEASURED, "syscalls", "calls")
 
@@ -264,10 +283,11 @@ KITS, SUMMARY_ROW = "kits", "summary_row"
 BRIDGES, LINKS, PLANTED_LINKS = "bridges", "links", "planted_links"
 COPRO = "copro"
 STEPS = "steps"
+LAYER_DELAYS = "layer_delays"
 PEERS, EXEC, EXEC_VARIANTS = "peers", "exec", "exec_variants"
 ON_REQUEST = (
     VALIDITY, KITS, SUMMARY_ROW, BRIDGES, LINKS, PLANTED_LINKS, COPRO, STEPS, PEERS, EXEC,
-    EXEC_VARIANTS,
+    EXEC_VARIANTS, LAYER_DELAYS,
 )  # fmt: skip
 TRIALS = 10_000
 IN_TURNS = {"echo", "pipeline", "libraries", "syscalls", STEPS}
@@ -389,6 +409,8 @@ def main() -> int:
                 comparing_kits(workbench, pairs, options.old, options.cells, side_s)
             elif part == STEPS:
                 step_costs.report(workbench, options.cells)
+            elif part == LAYER_DELAYS:
+                delaying_layers(workbench, options.pairs or PAIRS)
             elif part == PEERS:
                 print("\n## Cells beside tools that others wrote, median latency")
                 tools.report(workbench, options.pairs or tools.PAIRS, options.cells)

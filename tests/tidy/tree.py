@@ -13,7 +13,7 @@ CODE_SUFFIXES = frozenset(
      ".sh", ".rb", ".php", ".m"}
 )  # fmt: skip
 BRACE_SUFFIXES = CODE_SUFFIXES - {".py", ".sh", ".rb", ".php", ".m"}
-CLOSED_FOLDERS = ("wattwire", "agent", "emulator", "contract")
+CLOSED_FOLDERS = ("wattwire", "agent", "emulator", "layerprof", "contract")
 OPEN_MANIFESTS = {
     "middleware": "middleware.toml",
     "meters": "meter.toml",

@@ -729,6 +729,8 @@ class Request:
     higher_is_better: tuple[str, ...] = ()
     lower_is_better: tuple[str, ...] = ()
     """Names of figures whose better direction the user stated."""
+    layers: bool = False
+    """Whether the processes record the layers of their messages."""
 
     @property
     def warms_up(self) -> bool:

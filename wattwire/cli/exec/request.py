@@ -19,6 +19,7 @@ from wattwire.model.errors import UsageError, unknown
 from wattwire.model.metrics import check_response, is_printed
 from wattwire.rig.attach_targets import parse_target
 from wattwire.run.exec.output import MessageCounter, ValueReader
+from wattwire.run.layers.recorder import prepared_library
 
 ATTACHED_FOR_S = 60.0
 BLOCKS_OF_VARIANTS = 10
@@ -80,6 +81,7 @@ def requested(options: argparse.Namespace) -> Request:
         values_from=tuple(options.value_from),
         higher_is_better=tuple(options.higher_is_better),
         lower_is_better=tuple(options.lower_is_better),
+        layers=_layers(options),
     )
 
 
@@ -96,6 +98,19 @@ def _check_directions(options: argparse.Namespace, figures: Sequence[str]) -> No
         raise UsageError(
             f"{min(both)}: named in --higher-is-better and in --lower-is-better; delete one"
         )
+
+
+def _layers(options: argparse.Namespace) -> bool:
+    """Return whether to record layers. Raises UsageError for running programs."""
+    if not options.layers:
+        return False
+    if options.attach:
+        raise UsageError(
+            "--layers cannot be combined with --attach: a program loads the library that records "
+            "the layers when it starts. Start the system with `wattwire exec --layers -- COMMAND`."
+        )
+    prepared_library()  # raises errors of the tables before anything is measured
+    return True
 
 
 def _warm_up(

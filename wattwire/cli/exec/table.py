@@ -13,6 +13,7 @@ from typing import Any
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.topics.comparison.numbers import compared_variants
 from wattwire.analysis.topics.comparison.result import ComparedVariants
+from wattwire.analysis.topics.layers.numbers import Layers, layers
 from wattwire.analysis.topics.limits.numbers import Limits
 from wattwire.analysis.topics.limits.numbers import limits as limits_of
 from wattwire.analysis.topics.processes.ends import early_ends, failures
@@ -34,6 +35,7 @@ from wattwire.analysis.topics.processes.numbers import costs
 from wattwire.analysis.topics.processes.whole_command import whole_figures
 from wattwire.catalog import Catalog
 from wattwire.cli import exit_status, wrap
+from wattwire.cli.exec import layers_table
 from wattwire.cli.exec.request import name_of, requested, study_of
 from wattwire.cli.verbs import compare
 from wattwire.cli.verbs import run as campaigns
@@ -127,9 +129,12 @@ def execute(options: argparse.Namespace) -> int:
             evidence = gather(campaign)
             compared = compared_variants(evidence)
             outcome = exit_status.of(campaign, limits_of(evidence), compared)
+        recorded = None
+        if options.layers:
+            recorded = results.result(Layers) if results else layers(gather(campaign))
     finally:
         campaign.close()
-    _print(tables, folder, page, options)
+    _print(tables, folder, page, options, recorded)
     code = exit_status.hand_out(outcome, options) if outcome else EXIT_OK
     if interrupted:
         return EXIT_INTERRUPTED
@@ -138,7 +143,11 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def _print(
-    tables: Sequence[Executed], folder: Path, page: Path | None, options: argparse.Namespace
+    tables: Sequence[Executed],
+    folder: Path,
+    page: Path | None,
+    options: argparse.Namespace,
+    recorded: Layers | None,
 ) -> None:
     """Print the failed variants and a table per variant, or a JSON object for each of them."""
     if options.variants and not options.json:
@@ -147,6 +156,8 @@ def _print(
     for table in tables:
         if options.json:
             document = {"folder": str(folder), **table.as_json()}
+            if recorded is not None:
+                document["layers"] = layers_table.as_json(recorded)
             # With variants, the comparison follows, so each document is one line.
             print(json.dumps(document, indent=None if options.variants else 1))
             continue
@@ -157,6 +168,10 @@ def _print(
         else:
             print("  no run is valid")
     if not options.json:
+        if recorded is not None:
+            width = wrap.columns(sys.stdout) if sys.stdout.isatty() else PIPE_WIDTH
+            for line in layers_table.lines(recorded, width):
+                print(line)
         print(f"Data: {folder}")
         if page:
             print(page.resolve())
@@ -391,9 +406,10 @@ def _sentences(executed: Executed, energy: str) -> Iterator[str]:
             "Energy is an estimate (CPU time multiplied by a range of joules per CPU second), "
             "because no counter can be read here."
         )
-    yield (
-        NOT_MEASURED if energy == MEASURED else f"{NOT_MEASURED} {NO_ENERGY[bool(energy)]}".strip()
-    )
+    not_measured = "" if executed.request.layers else NOT_MEASURED
+    no_energy = "" if energy == MEASURED else NO_ENERGY[bool(energy)]
+    if not_measured or no_energy:
+        yield f"{not_measured} {no_energy}".strip()
 
 
 def _remainder_sentences(executed: Executed) -> Iterator[str]:

@@ -136,3 +136,18 @@ def test_limits_and_directions_are_those_of_the_options() -> None:
         ("memory_peak_kib", None, 9000.0), ("value.score", 3.0, 5.0), ("wall_s", None, 2.0)
     ]  # fmt: skip
     assert measured.request is not None and measured.request.higher_is_better == ("score",)
+
+
+def test_layers_of_programs_that_cannot_record_them_are_refused_before_anything_is_written(
+    tmp_path, monkeypatch, capsys
+) -> None:
+    monkeypatch.setenv("WATTWIRE_CACHE", str(tmp_path / "cache"))
+    arguments = ["exec", "--layers", "--out", str(tmp_path / "out")]
+    assert main([*arguments, "--attach", f"pid:{os.getpid()}"]) == EXIT_USAGE
+    assert "--layers cannot be combined with --attach" in capsys.readouterr().err
+    setuid = tmp_path / "setuid"
+    setuid.write_text("#!/bin/sh\n")
+    setuid.chmod(0o4755)
+    assert main([*arguments, "--", str(setuid)]) == EXIT_USAGE
+    assert "is setuid" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

@@ -20,7 +20,8 @@ examples:
       --value-from p50_ms --margin 5%
 
 wattwire measures CPU time, memory, threads, context switches and, if a counter is readable, energy.
-It does not measure latency, loss and throughput; use `wattwire try` or a study for these.
+It does not measure latency, loss and throughput; use `wattwire try` or a study for these. With
+--layers, it records the latency of ROS 2 topics in the command's processes.
 The command's input is empty. Its output goes to a log and to standard error. At the end of --for,
 wattwire sends it SIGINT, then SIGTERM, then SIGKILL. Attached processes receive no signals.
 """
@@ -75,6 +76,11 @@ def add_to(verbs: Any) -> None:
     verb.add_argument(
         "--campaign", "--out", "-o", metavar="DIR", dest="campaign",
         help="directory for the data; --out is a synonym",
+    )  # fmt: skip
+    verb.add_argument(
+        "--layers", action="store_true",
+        help="record the time that each ROS 2 message spends in each layer, and the paths of "
+        "messages through the graph; needs a C compiler",
     )  # fmt: skip
     verb.add_argument(
         "--energy-estimate", action="store_true",

@@ -19,8 +19,10 @@ from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.verdict import Outcome, Reason, Verdict
 from wattwire.model.words import plural
 from wattwire.rig.agent import AgentError
+from wattwire.rig.layer_library import check_loadable
 from wattwire.run.crash import crash_point
 from wattwire.run.exec.output import MessageCounter, Tail, Totals, ValueReader
+from wattwire.run.layers.recorder import LayerRecorder
 from wattwire.run.node_specs import SECOND_NS
 from wattwire.run.progress import Progress
 from wattwire.run.record import OpenAttempt, RunRecord
@@ -53,13 +55,16 @@ AFTER = "after"
 def check_program(request: Request) -> None:
     """Check that the command's program exists, before anything is measured or written.
 
-    Raise UsageError if it does not exist, MissingError if this user may not execute it.
+    Raise UsageError if it does not exist or cannot record layers, MissingError if this user may
+    not execute it.
     """
     if not request.command:
         return
     program = request.command[0]
     path = Path(request.cwd, program) if os.sep in program else None
     if shutil.which(path or program):
+        if request.layers:
+            check_loadable(program, request.cwd)
         return
     if path is not None and path.is_file():
         raise _refusal(program, "permission", "it is not executable")
@@ -92,6 +97,8 @@ class CommandRecord(RunRecord):
     totals: Totals | None = None
     """Running totals of messages in the output, if the command prints any."""
     notes: list[str] = field(default_factory=list)
+    layers: dict[str, Any] | None = None
+    """Rows of the topics and the paths of --layers, and their counts."""
 
     @property
     def exit(self) -> dict[str, Any] | None:
@@ -128,6 +135,7 @@ class CommandRun(OneRun):
         request = self._study.request_of(self._treatment)
         assert request is not None
         self._request = request
+        self._layers = LayerRecorder(self._folder) if request.layers else None
         self._counter = MessageCounter(request.count_from) if request.count_from else None
         self._values = ValueReader(request.values_from)
         self._readers = [r for r in (self._counter, self._values) if r is not None]
@@ -158,6 +166,9 @@ class CommandRun(OneRun):
         for tail in self._tails:
             tail.end()
         self._count()
+        if self._layers is not None:
+            self.record.layers, reasons = self._layers.collect(self.record.span)
+            self.record.reasons += reasons
         for text in self.record.notes:
             self._progress.event("note", text=text)
         return self.record
@@ -290,7 +301,8 @@ class CommandRun(OneRun):
         processes, argv = self.record.processes, list(self._request.command)
         cwd = str(Path(self._request.cwd).resolve())
         try:
-            processes.submit(COMMAND, argv, {}, cwd, members_period_ms=LOOK_MS)()
+            environment = self._layers.environment() if self._layers else {}
+            processes.submit(COMMAND, argv, environment, cwd, members_period_ms=LOOK_MS)()
         except AgentError as error:
             raise MissingError(str(_refusal(argv[0], error.kind, str(error)))) from error
         with contextlib.suppress(AgentError):  # the command has already ended

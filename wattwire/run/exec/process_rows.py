@@ -91,6 +91,7 @@ class CommandResults(Collected):
             "exit": record.exit,
             "messages": record.messages,
             "notes": record.notes,
+            **({"layers": record.layers} if record.layers is not None else {}),
             "members": {name: table["members"] for name, table in tables},
             "looking": {
                 name: {k: v for k, v in table.items() if k not in own} for name, table in tables

@@ -1,0 +1,1 @@
+"""Cost of recording layers, and planted delays in them."""

@@ -1,0 +1,160 @@
+"""Plant a delay in one layer of unmodified rclpy scripts, and compare it with the layer's shift.
+
+A second preloaded library spins for a drawn time in one function. The layer with this function
+shall be longer by this time, and no other layer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from scipy import stats
+
+from bench.nodes import Bench
+from wattwire.model.layers import LAYERS
+
+ROOT = Path(__file__).resolve().parents[2]
+LAUNCH = ROOT / "middleware" / "ros2" / "tests" / "graph" / "launch.sh"
+CELL, TOPIC = "ros2/python", "/chatter"
+MESSAGES = 100
+DELAYS_NS = 200_000, 2_000_000
+SEED = 34
+HANG_S = 120.0
+CONFIDENCE, HALF_WIDTH_MAX, OTHER_MAX = 0.95, 0.05, 0.1
+DOMAINS = 100
+
+
+@dataclass(frozen=True)
+class Place:
+    """A function within a layer. The delay is before or after its call."""
+
+    layer: str
+    symbol: str
+    is_after: bool = False
+
+
+_DDS = "_ZN8eprosima7fastdds3dds10Data"
+PLACES = (
+    Place("rcl_publish", "rcl_publish"),
+    Place("rmw_publish", "rmw_publish"),
+    Place(
+        "dds_write",
+        f"{_DDS}Writer17write_w_timestampEPKvRKNS0_4rtps16InstanceHandle_tERKNS1_6Time_tE",
+    ),
+    Place("wake_up", "rmw_wait", is_after=True),
+    Place("executor", "rcl_wait", is_after=True),
+    Place("rcl_take", "rcl_take"),
+    Place("rmw_take", "rmw_take_with_info"),
+    Place(
+        "dds_take",
+        f"{_DDS}Reader4takeERNS1_18LoanableCollectionERNS1_16LoanableSequenceINS1_10SampleInfoE"
+        "St17integral_constantIbLb1EEEEittt",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """Slope of a layer's shift over the planted delay with its interval, and of the other layers.
+
+    The interval is simultaneous over all places. `largest_other` is the largest absolute slope.
+    """
+
+    layer: str
+    pairs: int
+    slope: float
+    half_width: float
+    largest_other: float
+
+    @property
+    def verdict(self) -> str:
+        """Return whether the slope is 1 in its interval, which is narrow, and 0 elsewhere."""
+        if not self.half_width <= HALF_WIDTH_MAX:
+            return "undecided"
+        is_one = abs(self.slope - 1) <= self.half_width
+        return "passed" if is_one and self.largest_other <= OTHER_MAX else "failed"
+
+    @property
+    def row(self) -> str:
+        """Return the row of a Markdown table."""
+        return (
+            f"| {self.layer} | {self.pairs} | {self.slope:.3f} ± {self.half_width:.3f} | "
+            f"{self.largest_other:.3f} | {self.verdict} |"
+        )
+
+
+def library(folder: Path, place: Place) -> Path:
+    """Return the library that delays this function."""
+    target = folder / f"libplanted_{place.layer}.so"
+    source = Path(__file__).parents[1] / "bare" / "planted_delay.c"
+    options = ["-O2", "-shared", "-fPIC", f"-DSYMBOL={place.symbol}"]
+    subprocess.run(["cc", *options, "-o", target, source, "-ldl"], check=True)
+    return target
+
+
+def planted(folder: Path, place: Place, delay_ns: int) -> dict[str, str]:
+    """Return the variables that plant a delay."""
+    after = {"PLANTED_AFTER": "1"} if place.is_after else {}
+    return {"LD_PRELOAD": str(library(folder, place)), "PLANTED_NS": str(delay_ns), **after}
+
+
+def medians_ns(folder: Path, python: str, domain: int, variables: dict[str, str]) -> np.ndarray:
+    """Return the median time (ns) of each layer of TOPIC in one run; NaN for absent layers."""
+    options = ["--layers", "--no-report", "--json", "--for", "60s", "--baseline", "0.2s"]
+    command = [str(LAUNCH), python, str(MESSAGES)]
+    subprocess.run(
+        [sys.executable, "-m", "wattwire", "exec", *options, "-o", str(folder), "--", *command],
+        env={**os.environ, "ROS_DOMAIN_ID": str(domain), **variables},
+        capture_output=True, text=True, check=True, timeout=HANG_S,
+    )  # fmt: skip
+    runs = [json.loads(path.read_text())["layers"] for path in folder.glob("runs/*/run.json")]
+    assert runs and not any(run["lost_events"] for run in runs)
+    (table,) = sorted(folder.glob("runs/*/layers.parquet"))[-1:]
+    frame = pl.read_parquet(table, glob=False).filter(pl.col("topic") == TOPIC)
+    medians = [frame[layer.column].median() for layer in LAYERS]
+    return np.array([np.nan if m is None else float(m) for m in medians])  # type: ignore[arg-type]
+
+
+def slopes(layer: str, delays_ns: np.ndarray, shifts_ns: np.ndarray) -> Slopes:
+    """Return the slopes of the shifts, of shape (pairs, layers), over the delays (pairs)."""
+    names = [item.name for item in LAYERS]
+    level = 1 - (1 - CONFIDENCE) / len(PLACES)
+    own = stats.linregress(delays_ns, shifts_ns[:, names.index(layer)])
+    quantile = stats.t.ppf((1 + level) / 2, len(delays_ns) - 2)
+    others = [
+        abs(stats.linregress(delays_ns, shifts_ns[:, at]).slope)
+        for at, name in enumerate(names)
+        if name != layer and not np.isnan(shifts_ns[:, at]).any()
+    ]
+    return Slopes(
+        layer, len(delays_ns), float(own.slope), float(quantile * own.stderr), float(max(others))
+    )
+
+
+def results(workbench: Bench, pairs: int, places: Sequence[Place] = PLACES) -> Iterator[Slopes]:
+    """Yield the slopes of each place, from pairs of neighbouring runs with and without a delay."""
+    cell = workbench.cell(CELL)
+    if cell is None:
+        return
+    draw = np.random.default_rng(SEED)
+    for place in places:
+        delays_ns = draw.integers(*DELAYS_NS, pairs)
+        shifts = []
+        for number, delay_ns in enumerate(delays_ns):
+            sides = [planted(workbench.folder, place, int(delay_ns)), {}]
+            order = (0, 1) if number % 2 == 0 else (1, 0)
+            medians = {}
+            for side in order:
+                folder = workbench.folder / f"{place.layer}-{number}-{side}"
+                domain = 1 + int(draw.integers(DOMAINS))
+                medians[side] = medians_ns(folder, cell.argv[0], domain, sides[side])
+            shifts.append(medians[0] - medians[1])
+        yield slopes(place.layer, delays_ns.astype(float), np.array(shifts))

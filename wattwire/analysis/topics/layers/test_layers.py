@@ -1,0 +1,99 @@
+"""The rows of topics and paths over the repeats, and what the page prints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from wattwire.analysis.topics.layers.numbers import Absence, Hop, Layers, layers
+from wattwire.model.layers import LAYERS, UNMARKED
+from wattwire.report.parts import Table
+from wattwire.report.topic_page import topic_page
+
+
+class Study:
+    request = object()
+
+
+class Campaign:
+    """The part of `Evidence` that the topic reads."""
+
+    imported = False
+    study = Study()
+
+    def __init__(self, *documents: dict[str, Any]) -> None:
+        names = [f"r{at}" for at in range(len(documents))]
+        self.usable = pl.DataFrame({"run": names})
+        self.excluded = pl.DataFrame()
+        self.runs = dict(zip(names, ({"layers": d} if d else {} for d in documents), strict=True))
+
+
+def document(p50_ns: float) -> dict[str, Any]:
+    times = {layer.name: 1000.0 * (at + 1) for at, layer in enumerate(LAYERS)}
+    row = {
+        "topic": "/a", "sender": "/s", "receiver": "/r", "published": 10, "rate_hz": 50.0,
+        "deliveries": 9, "p50_ns": p50_ns, "p95_ns": 5000.0, "mean_ns": 2000.0,
+        "layers_ns": times | {"client_publish": None},
+    }  # fmt: skip
+    path = {
+        "started_by": "timer", "nodes": ["/s", "/r", "/h"], "topics": ["/a", "/b"],
+        "messages": 9, "p50_ns": 9000.0, "p95_ns": 9500.0, "mean_ns": 9000.0,
+        "hops_ns": [2000.0, 3000.0], "work_ns": [4000.0],
+    }  # fmt: skip
+    return {
+        "processes": 3, "events": 99, "lost_events": 0, "deliveries": 9, "unmarked": 0,
+        "outside": 1, "unstamped": 0, "absent": {"dds_take": "libx has no f (t.toml)"},
+        "topics": [row, {**row, "topic": "/quiet", "receiver": None}], "paths": [path],
+    }  # fmt: skip
+
+
+def test_rows_are_means_over_the_repeats_and_the_parts_of_a_path_are_in_order() -> None:
+    result = layers(Campaign(document(1000.0), document(3000.0)))  # type: ignore[arg-type]
+    (hop,) = result.hops
+    assert hop.p50_us == pytest.approx(2.0)
+    assert hop.times_us[:3] == (None, 2.0, 3.0)
+    assert result.shown == tuple(range(1, len(LAYERS)))
+    (path,) = result.paths
+    assert [(part.name, part.mean_us) for part in path.parts] == [("/a", 2), ("/r", 4), ("/b", 3)]
+    assert (result.deliveries, result.outside, result.unheard) == (18, 2, ("/quiet",))
+    assert result.absent == (Absence("dds_take", "libx has no f (t.toml)"),)
+    assert len(result.chart.points) == len(LAYERS) - 1
+
+
+def test_a_command_without_layers_has_none() -> None:
+    assert layers(Campaign({})) == Layers()  # type: ignore[arg-type]
+
+
+def test_the_layers_of_an_invalid_run_are_not_used_and_its_reason_is_printed() -> None:
+    campaign = Campaign(document(1000.0), document(3000.0))
+    campaign.excluded, campaign.usable = campaign.usable[1:], campaign.usable[:1]
+    reason = {"code": UNMARKED, "detail": "5 of 9 deliveries lack a mark"}
+    campaign.runs["r1"]["reasons"] = [reason, {"code": "steal", "detail": "x"}]
+    result = layers(campaign)  # type: ignore[arg-type]
+    assert result.invalid == ("r1: 5 of 9 deliveries lack a mark",)
+    assert result.hops[0].p50_us == pytest.approx(1.0)
+    assert any("5 of 9" in text for text in topic_page("layers", result).texts)
+
+
+def test_the_page_has_a_row_per_topic_and_names_an_absent_point() -> None:
+    result = layers(Campaign(document(1000.0)))  # type: ignore[arg-type]
+    page = topic_page("layers", result)
+    assert page.title == "Layers of messages"
+    tables = {part.id: part for _, part in page.parts if isinstance(part, Table)}
+    assert set(tables) == {"layers-topics", "layers-paths"}
+    assert any("libx has no f" in text for text in page.texts)
+
+
+def test_no_message_is_stated_with_its_cause() -> None:
+    result = Layers(is_recorded=True, processes=0)
+    texts = " ".join(str(part) for part in topic_page("layers", result).parts)
+    assert "No process of the command called" in texts
+    unstamped = Layers(is_recorded=True, processes=2, unstamped=5)
+    texts = " ".join(str(part) for part in topic_page("layers", unstamped).parts)
+    assert "Jazzy" in texts
+
+
+def test_hops_name_both_nodes() -> None:
+    assert Hop("", "/a", "/s", "/r", 1.0, 1, 1, 1.0, 1.0, 1.0).way == "/s → /r"

@@ -1,0 +1,1 @@
+"""Turn the events of processes into the times of messages in each layer."""

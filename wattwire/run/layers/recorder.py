@@ -1,0 +1,92 @@
+"""Record the layers of messages in a run's processes, which load the library of `layerprof/`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from wattwire.catalog import default_roots
+from wattwire.catalog.layer_tables import layer_tables
+from wattwire.model.layers import LOST_EVENTS, UNMARKED, Wrapper
+from wattwire.model.verdict import Reason, Verdict
+from wattwire.model.words import plural
+from wattwire.rig.layer_library import layer_library, preload
+from wattwire.run.layers.deliveries import Deliveries, deliveries
+from wattwire.run.layers.paths import path_rows
+from wattwire.run.layers.recordings import Recording, absences, read_recordings
+from wattwire.run.layers.topics import topic_rows
+from wattwire.store.files import write_table
+
+TABLE = "layers.parquet"
+RECORDINGS = "layers"
+"""Folder of the processes' files in the folder of an attempt. It is removed after reading."""
+UNMARKED_SHARE_MAX = 0.001
+
+
+def prepared_library() -> tuple[Path, tuple[Wrapper, ...]]:
+    """Return the library with the wrappers of all tables, which is built if necessary.
+
+    Raises UsageError for a damaged table, MissingError without a C compiler.
+    """
+    wrappers = layer_tables(default_roots())
+    return layer_library(wrappers), wrappers
+
+
+class LayerRecorder:
+    """Layers of one run: the variables for its processes, and the results after their end."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._recordings = folder, folder / RECORDINGS
+        self._recordings.mkdir(exist_ok=True)
+        self._library, self._wrappers = prepared_library()
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables that make a process and its children record their layers."""
+        return preload(self._library, self._recordings, dict(os.environ))
+
+    def collect(self, span: tuple[int, int]) -> tuple[dict[str, Any], list[Reason]]:
+        """Write the table of the deliveries in the span (ns), and remove the processes' files.
+
+        Return the run document's part and the reasons against the run.
+        """
+        recordings = read_recordings(self._recordings)
+        result = deliveries(recordings, span)
+        write_table(result.frame, self._folder / TABLE)
+        shutil.rmtree(self._recordings)
+        document = self._document(recordings, result)
+        return document, list(_reasons(document))
+
+    def _document(self, recordings: list[Recording], result: Deliveries) -> dict[str, Any]:
+        return {
+            "processes": len(recordings),
+            "events": sum(recording.events for recording in recordings),
+            "lost_events": sum(recording.lost for recording in recordings),
+            "deliveries": len(result.frame),
+            "unmarked": int(result.unmarked),
+            "outside": result.outside,
+            "unstamped": sum(row["unstamped"] for row in result.topics),
+            "absent": absences(recordings, self._wrappers),
+            "topics": topic_rows(result),
+            "paths": path_rows(result.frame),
+        }
+
+
+def _reasons(document: dict[str, Any]) -> list[Reason]:
+    reasons = []
+    if document["lost_events"]:
+        text = (
+            f"{plural(document['lost_events'], 'event')} of layers had no room in a process's "
+            "file, so their messages lack marks; measure a shorter time, or export "
+            "WATTWIRE_LAYERS_MIB with more than 256"
+        )
+        reasons.append(Reason(Verdict.INVALID, LOST_EVENTS, text))
+    share = document["unmarked"] / document["deliveries"] if document["deliveries"] else 0.0
+    if share > UNMARKED_SHARE_MAX:
+        text = (
+            f"{document['unmarked']} of {plural(document['deliveries'], 'delivery', 'deliveries')} "
+            f"lack a mark of a layer; allowed: {UNMARKED_SHARE_MAX:.1%}"
+        )
+        reasons.append(Reason(Verdict.INVALID, UNMARKED, text))
+    return reasons

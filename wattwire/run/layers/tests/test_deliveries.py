@@ -1,0 +1,190 @@
+"""Join both ends of messages, part their latency and follow them, on planted events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from wattwire.model.layers import LAYERS, POINTS
+from wattwire.run.layers.deliveries import deliveries
+from wattwire.run.layers.paths import path_rows
+from wattwire.run.layers.recordings import EVENT, Endpoint, Recording
+
+PUB, SUB, RELAYED, HEARD = 11, 12, 13, 14
+WAIT_SET, READER = 71, 72
+COLUMNS = [layer.column for layer in LAYERS]
+EXPECTED = {
+    "client_publish": 1, "rcl_publish": 2, "rmw_publish": 4, "dds_write": 8, "transport": 16,
+    "wake_up": 32, "executor": 64, "rcl_take": 128 + 8, "rmw_take": 256 + 4, "dds_take": 512,
+    "client_take": 3,
+}  # fmt: skip
+
+
+def events(*rows: tuple[int, str, int, int, int]) -> Any:
+    """Return events from rows of time, point, a, b and c."""
+    codes = [(t, a, b, POINTS.index(point), c) for t, point, a, b, c in rows]
+    return np.array(codes, EVENT)
+
+
+def published(t: int, handle: int, stamp: int) -> list[tuple[int, str, int, int, int]]:
+    """Return the events of a message published at a time, whose layers are those of EXPECTED."""
+    return [
+        (t, "client_publish", 5, 0, 0),
+        (t + 1, "rcl_publish", 5, 0, 0),
+        (t + 3, "rmw_begin", 5, 0, 0),
+        (t + 5, "stamp", handle, stamp, 1),
+        (t + 15, "dds_write", t + 7, 0, 0),
+    ]
+
+
+def taken(t: int, handle: int, stamp: int, waited: int) -> list[tuple[int, str, int, int, int]]:
+    """Return the events of a message published at a time and taken by a thread that slept."""
+    return [
+        (waited + 1, "sleep", WAIT_SET, 0, 0),
+        (t + 63, "wait", waited, 0, 0),
+        (t + 127, "rcl_take", 6, 0, 0),
+        (t + 255, "rmw_take", handle, 0, 0),
+        (t + 1023, "dds_take", t + 511, 0, 0),
+        (t + 1027, "rmw_taken", handle, stamp, 1),
+        (t + 1035, "rcl_taken", 6, 0, 0),
+        (t + 1037, "client_taken", 6, 0, 0),
+        (t + 1038, "callback_start", 8, 0, 0),
+    ]
+
+
+def process(pid: int, node: str, threads: Sequence[Any], pub: int = 0, sub: int = 0) -> Recording:
+    topics = {PUB: "/a", RELAYED: "/b", SUB: "/a", HEARD: "/b"}
+    return Recording(
+        pid,
+        ("program",),
+        dict(enumerate(threads, 1)),
+        {pub: [Endpoint(0, topics[pub], node)]} if pub else {},
+        {sub: [Endpoint(0, topics[sub], node)]} if sub else {},
+    )
+
+
+@pytest.fixture
+def pair() -> list[Recording]:
+    sender = process(1, "/s", [events(*published(100_000, PUB, 900))], pub=PUB)
+    receiver = process(
+        2,
+        "/r",
+        [
+            events(*taken(100_000, SUB, 900, 1000)),
+            events((90_000, "notify", WAIT_SET, 0, 0), (100_031, "notify", WAIT_SET, 0, 0)),
+        ],
+        sub=SUB,
+    )
+    return [sender, receiver]
+
+
+def test_each_layer_has_its_planted_time_and_they_add_up(pair: list[Recording]) -> None:
+    result = deliveries(pair)
+    (row,) = result.frame.to_dicts()
+    assert {layer.name: row[layer.column] for layer in LAYERS} == EXPECTED
+    assert row["latency_ns"] == sum(EXPECTED.values()) == 1038
+    assert not row["unmarked"]
+    assert (row["topic"], row["sender"], row["receiver"]) == ("/a", "/s", "/r")
+    assert result.outside == 0
+
+
+def test_a_message_of_an_unknown_sender_is_counted_and_has_no_row(pair: list[Recording]) -> None:
+    result = deliveries(pair[1:])
+    assert (len(result.frame), result.outside) == (0, 1)
+
+
+def test_messages_before_the_window_are_left_out(pair: list[Recording]) -> None:
+    assert len(deliveries(pair, (100_000, 100_001)).frame) == 1
+    result = deliveries(pair, (100_001, 200_000))
+    assert (len(result.frame), result.topics) == (0, [])
+
+
+@pytest.mark.parametrize("mark", ["dds_take", "rcl_take", "rmw_take", "rcl_taken", "wait"])
+def test_a_missing_mark_is_counted_and_the_rest_still_adds_up(
+    pair: list[Recording], mark: str
+) -> None:
+    rows = [row for row in taken(100_000, SUB, 900, 1000) if row[1] != mark]
+    notified = (100_031, "notify", WAIT_SET, 0, 0)
+    second = process(3, "/q", [events(*rows), events(notified)], sub=SUB)
+    frame = deliveries([*pair, second]).frame.sort("receiver")
+    assert frame["unmarked"].to_list() == [True, False]
+    sums = frame.select(pl.sum_horizontal(COLUMNS)).to_series()
+    assert (sums == frame["latency_ns"]).all()
+
+
+def test_the_time_in_which_a_thread_did_other_work_is_the_executors() -> None:
+    """The message arrives while the thread works, so the next wait does not sleep."""
+    work_ns = 5_000
+    sent, got, notified = [], [], []
+    for at in range(1, 4):
+        t = at * 100_000
+        sent += published(t, PUB, at)
+        notified.append((t + 31, "notify", READER, 0, 0))
+        late = [(t + work_ns + row[0], *row[1:]) for row in taken(0, SUB, at, 0)]
+        late = [row for row in late if row[1] != "sleep"]
+        got += [(row[0], row[1], row[2] + t + work_ns, *row[3:]) if row[1] in ("wait", "dds_take")
+                else row for row in late]  # fmt: skip
+    noise = [(t, "notify", 73, 0, 0) for t in range(0, 400_000, 50)]
+    receiver = process(2, "/r", [events(*got), events(*sorted(notified + noise))], sub=SUB)
+    frame = deliveries([process(1, "/s", [events(*sent)], pub=PUB), receiver]).frame
+    assert not frame["unmarked"].any()
+    assert frame["transport_ns"].to_list() == [16] * 3
+    assert frame["wake_up_ns"].to_list() == [63] * 3
+    assert frame["executor_ns"].to_list() == [work_ns + 127 - 31 - 63] * 3
+
+
+def test_a_message_that_is_taken_before_its_notification_arrived_at_the_take() -> None:
+    sent, got, notified = [], [], []
+    for at in range(1, 201):
+        t = at * 100_000
+        sent += published(t, PUB, at)
+        got += [row for row in taken(t, SUB, at, t - 1000) if row[1] != "sleep"]
+        notified.append((t + (300 if at == 7 else 31), "notify", READER, 0, 0))
+    receiver = process(2, "/r", [events(*got), events(*notified)], sub=SUB)
+    frame = deliveries([process(1, "/s", [events(*sent)], pub=PUB), receiver]).frame
+    assert not frame["unmarked"].any()
+    late, usual = frame.row(6, named=True), frame.row(7, named=True)
+    assert (late["transport_ns"], late["wake_up_ns"], late["executor_ns"]) == (127 - 15, 0, 0)
+    assert (usual["transport_ns"], usual["wake_up_ns"], usual["executor_ns"]) == (16, 32, 64)
+
+
+def graph(middle: Sequence[tuple[int, str, int, int, int]] = ()) -> pl.DataFrame:
+    """Return the deliveries of /s → /r → /h, with events of the relay between take and publish."""
+    relay = [*taken(100_000, SUB, 900, 1000), *middle, *published(110_000, RELAYED, 901)]
+    notify = (100_031, "notify", WAIT_SET, 0, 0), (110_031, "notify", WAIT_SET, 0, 0)
+    start = [(99_000, "wait", 98_000, 0, 0), (99_500, "timer", 4, 0, 0)]
+    first = process(1, "/s", [events(*start, *published(100_000, PUB, 900))], pub=PUB)
+    second = process(2, "/r", [events(*relay), events(*notify)], pub=RELAYED, sub=SUB)
+    third = process(
+        3, "/h", [events(*taken(110_000, HEARD, 901, 1000)), events(*notify)], sub=HEARD
+    )
+    return deliveries([first, second, third]).frame
+
+
+def test_a_path_joins_the_messages_that_caused_each_other_and_its_parts_add_up() -> None:
+    (path,) = path_rows(graph())
+    assert (path["nodes"], path["topics"]) == (["/s", "/r", "/h"], ["/a", "/b"])
+    assert path["started_by"] == "timer"
+    assert path["hops_ns"] == [1038, 1038]
+    assert path["work_ns"] == [10_000 - 1038]
+    assert path["mean_ns"] == 11_038 == sum(path["hops_ns"]) + sum(path["work_ns"])
+
+
+@pytest.mark.parametrize(
+    ("point", "start"), [("timer", "timer"), ("wait", "application"), ("service", "service")]
+)
+def test_other_work_between_take_and_publish_begins_a_path_of_its_own(
+    point: str, start: str
+) -> None:
+    frame = graph([(105_000, point, 104_000, 0, 0)])
+    paths = {tuple(path["topics"]): path["started_by"] for path in path_rows(frame)}
+    assert paths == {("/a",): "timer", ("/b",): start}
+
+
+def test_no_recordings_give_no_rows() -> None:
+    result = deliveries([])
+    assert (len(result.frame), result.topics, path_rows(result.frame)) == (0, [], [])
