@@ -685,6 +685,10 @@ class Request:
     """Messages after the start that precede the window. They are counted by `count_from`."""
     values_from: tuple[str, ...] = ()
     """Expressions whose named groups are figures in the output; the last value of each counts."""
+    env: tuple[str, ...] = ()
+    """Variables of the command as NAME=VALUE, in addition to those of the agent."""
+    probe: str = ""
+    """Name of the probe that the command is. Its records are the messages."""
 
     @property
     def warms_up(self) -> bool:
@@ -714,7 +718,7 @@ def parse_request(table: Any, where: str) -> Request | None:
         return None
     try:
         targets = tuple(Target(**target) for target in table.get("attached", ()))
-        lists = {key: tuple(table.get(key, ())) for key in ("command", "values_from")}
+        lists = {key: tuple(table.get(key, ())) for key in ("command", "values_from", "env")}
         known = {**table, **lists, "attached": targets}
         request = Request(**known)
     except (AttributeError, TypeError) as error:
