@@ -4,5 +4,6 @@ from wattwire.catalog.bridges import Bridge
 from wattwire.catalog.catalog import Catalog, default_roots
 from wattwire.catalog.cells import Cell, Middleware
 from wattwire.catalog.home import home
+from wattwire.catalog.probes import Probe
 
-__all__ = ["Bridge", "Catalog", "Cell", "Middleware", "default_roots", "home"]
+__all__ = ["Bridge", "Catalog", "Cell", "Middleware", "Probe", "default_roots", "home"]

@@ -26,6 +26,8 @@ from wattwire.catalog.emulated import check_emulated
 from wattwire.catalog.home import home
 from wattwire.catalog.links import MANIFEST as LINK_MANIFEST
 from wattwire.catalog.only import check_only
+from wattwire.catalog.probes import MANIFEST as PROBE_MANIFEST
+from wattwire.catalog.probes import Probe, read_probe
 from wattwire.catalog.services import check_services
 from wattwire.model.errors import UsageError, nearest, unknown
 from wattwire.model.fields import merge
@@ -94,16 +96,19 @@ class Catalog:
             p.parent.name: self._middleware(p) for p in self._glob("middleware/*/middleware.toml")
         }
         self.bridges = {p.parent.name: p for p in self._glob(f"{BRIDGES}/*/{BRIDGE_MANIFEST}")}
-        self._cell_paths = {
-            f"{p.parent.parent.name}/{p.parent.name}": p
-            for p in self._glob("middleware/*/*/node.toml")
-        }
+        self._cell_paths = self._below_middleware("node.toml")
+        self.probes = self._below_middleware(PROBE_MANIFEST)
 
     def _glob(self, pattern: str) -> Iterator[Path]:
         # In reverse order, entries of the first root overwrite entries of the other roots in a
         # dict.
         for root in reversed(self.roots):
             yield from sorted(root.glob(pattern))
+
+    def _below_middleware(self, manifest_name: str) -> dict[str, Path]:
+        """Return MIDDLEWARE/FOLDER → manifest of the folders that have this manifest."""
+        paths = self._glob(f"middleware/*/*/{manifest_name}")
+        return {f"{p.parent.parent.name}/{p.parent.name}": p for p in paths}
 
     def _language(self, path: Path) -> dict[str, Any]:
         if path not in self._language_documents:
@@ -274,6 +279,20 @@ class Catalog:
             f"{BRIDGES}/{name}", path.parent, language, language_path.parent, inner, document,
             self.variant, outer=outer, inner_folder=inner_folder,
             wrapped_kit=self._wrapped_kit(language_path, language_document),
+        )  # fmt: skip
+
+    def probe(self, name: str) -> Probe:
+        """Return the probe `name`. Raises UsageError for an unknown name or a bad manifest."""
+        path = self.probes.get(name)
+        if path is None:
+            raise unknown("catalogue", "probe", name, self.probes)
+        own = read_probe(path, self.languages)
+        language_path = self.languages[own["language"]]
+        language = self._language(language_path)
+        document = merge(merge(_defaults(), language), own)
+        return Probe(
+            name, path.parent, own["language"], language_path.parent,
+            self.middleware[path.parent.parent.name], document,
         )  # fmt: skip
 
     def cells_like(self, names: Sequence[str]) -> list[Cell]:

@@ -731,6 +731,10 @@ class Request:
     """Names of figures whose better direction the user stated."""
     layers: bool = False
     """Whether the processes record the layers of their messages."""
+    env: tuple[str, ...] = ()
+    """Variables of the command as NAME=VALUE, in addition to those of the agent."""
+    probe: str = ""
+    """Name of the probe that the command is. Its records are the messages."""
 
     @property
     def warms_up(self) -> bool:
@@ -760,7 +764,7 @@ def parse_request(table: Any, where: str) -> Request | None:
         return None
     try:
         targets = tuple(Target(**target) for target in table.get("attached", ()))
-        keys = ("command", "values_from", "higher_is_better", "lower_is_better")
+        keys = ("command", "values_from", "higher_is_better", "lower_is_better", "env")
         lists = {key: tuple(table.get(key, ())) for key in keys}
         known = {**table, **lists, "attached": targets}
         request = Request(**known)

@@ -69,7 +69,7 @@ def requested(options: argparse.Namespace) -> Request:
         length_s = ATTACHED_FOR_S
     return Request(
         command=tuple(command),
-        attached=_targets(options.attach),
+        attached=targets_of(options.attach),
         for_s=length_s,
         messages=options.messages,
         count_from=options.count_from,
@@ -174,7 +174,7 @@ def _limits(options: argparse.Namespace) -> list[dict[str, Any]]:
     return list(tables.values())
 
 
-def _targets(attached: Sequence[str]) -> tuple[Target, ...]:
+def targets_of(attached: Sequence[str]) -> tuple[Target, ...]:
     """Return the targets to measure. Raises UsageError for a target that is given twice."""
     targets: dict[tuple[int | None, str | None], Target] = {}
     for text in attached:

@@ -27,6 +27,7 @@ VERBS = {
     "try": Verb("try_cmd", "compare cells now, without a study"),
     "new": Verb("new", "write a commented study as a starting point"),
     "exec": Verb("exec", "measure any command, or a running system"),
+    "topics": Verb("topics", "watch the topics of a running system: rate, latency, age, loss"),
     "import": Verb("import_cmd", "make a campaign from the data of a paper, or from a table"),
     "bundle": Verb("bundle", "archive a campaign without names of people and machines"),
     "plan": Verb("plan", "show the runs of a study, their duration and disk space"),

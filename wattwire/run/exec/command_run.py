@@ -14,6 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from wattwire.analysis.streams.figures import figures_of
+from wattwire.analysis.streams.numbers import watched
+from wattwire.analysis.streams.recorded import ProbeFiles
 from wattwire.model.deployment import COMMAND, Request
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.verdict import Outcome, Reason, Verdict
@@ -300,13 +303,19 @@ class CommandRun(OneRun):
         """Start the command; return the time (ns) just before it was executed."""
         processes, argv = self.record.processes, list(self._request.command)
         cwd = str(Path(self._request.cwd).resolve())
+        if self._request.probe:
+            self._out.mkdir(parents=True)
+            argv += ["--out", str(self._out)]
+        env = dict(variable.split("=", 1) for variable in self._request.env)
         try:
-            environment = self._layers.environment() if self._layers else {}
-            processes.submit(COMMAND, argv, environment, cwd, members_period_ms=LOOK_MS)()
+            if self._layers:
+                env |= self._layers.environment()
+            processes.submit(COMMAND, argv, env, cwd, members_period_ms=LOOK_MS)()
         except AgentError as error:
             raise MissingError(str(_refusal(argv[0], error.kind, str(error)))) from error
-        with contextlib.suppress(AgentError):  # the command has already ended
-            self._agent.request("write", process=COMMAND, close=True)
+        if not self._request.probe:  # a probe ends with its input
+            with contextlib.suppress(AgentError):  # the command has already ended
+                self._agent.request("write", process=COMMAND, close=True)
         return processes.states[COMMAND].started_ns
 
     def _note_missing_figures(self) -> None:
@@ -424,8 +433,19 @@ class CommandRun(OneRun):
                 f"wattwire ended {plural(len(left), 'remaining process', 'remaining processes')}"
             )
 
+    @property
+    def _out(self) -> Path:
+        """The folder of the command's own files."""
+        return self.record.processes.out_of(COMMAND)
+
     def _count(self) -> None:
         record, request = self.record, self._request
+        if request.probe:
+            files = ProbeFiles(self._out)
+            result = watched(files.read_facts(), files.read_records(), *record.span)
+            record.messages = float(sum(stream.messages for stream in result.streams))
+            record.values = figures_of(result)
+            return
         record.messages = request.messages
         is_cut = any(tail.truncated for tail in self._tails)
         cut = "the output exceeds the size limit of its log"

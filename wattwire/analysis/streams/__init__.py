@@ -1,0 +1,1 @@
+"""Compute the numbers of the messages that a probe has recorded."""

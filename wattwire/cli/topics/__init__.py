@@ -1,0 +1,1 @@
+"""Implement `wattwire topics`: its dialogue with the probe, its table and its remarks."""

@@ -1,0 +1,226 @@
+"""Implement `topics`, which builds the probe, watches, and prints the streams."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import secrets
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from wattwire import stats
+from wattwire.analysis.streams.numbers import Watched, watched
+from wattwire.catalog import Catalog, Probe
+from wattwire.cli import wrap
+from wattwire.cli.quantities import duration_s
+from wattwire.cli.screen import PlainProgress
+from wattwire.cli.topics.remarks import remarks
+from wattwire.cli.topics.stream_table import lines_of
+from wattwire.model.errors import EXIT_NOTHING_USABLE, EXIT_OK, UsageError
+from wattwire.model.words import number
+from wattwire.rig import AgentClient, Builder
+from wattwire.run.probing.perturbation import SIDE_S, perturbations
+from wattwire.run.probing.watching import Watch, WatchRequest, watch_for
+
+WINDOW_S = 30.0
+LIVE_S = 5.0
+"""Length (s) of the window that --live shows."""
+PERIOD_S = 1.0
+EXIT_INTERRUPTED = 130
+Show = Callable[[Watched], None]
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Watch, print the table and the remarks, and return the exit code."""
+    catalog = Catalog()
+    probe = catalog.probe(chosen_probe(catalog, options.probe))
+    request, seconds = request_of(options), window_s(options)
+    result: Watched | None = None
+    is_whole, differences = True, list[float]()
+    with tempfile.TemporaryDirectory(prefix="wattwire-topics-") as state:
+        agent = AgentClient(Path(state))
+        try:
+            progress = PlainProgress(sys.stderr)
+            builder = Builder(agent, lambda step: progress.event("building", **asdict(step)))
+            build = builder.cell(probe)
+            watch = Watch(agent, build, request, folder_of(agent))
+            try:
+                watch.wait_settled()
+                if not options.campaign:
+                    result, is_whole = observed(watch, seconds, options)
+            finally:
+                watch.close()
+            if options.perturbation and is_whole:
+                differences = perturbations(agent, build, request, lambda: folder_of(agent))
+        finally:
+            agent.close()
+    page: Path | None = None
+    if options.campaign:
+        from wattwire.cli.topics import stored_windows  # noqa: PLC0415 - slow to import
+
+        result, page, is_whole = stored_windows.measure(
+            build, request, seconds or WINDOW_S, options
+        )
+    if result is not None:
+        show_result(result, probe, options.json)
+    if differences:
+        show_perturbation(differences, options.json)
+    if page is not None and not options.json:
+        print(f"Data: {options.campaign}\n{page.resolve()}")
+    if not is_whole:
+        return EXIT_INTERRUPTED
+    has_messages = result is not None and any(stream.messages for stream in result.streams)
+    return EXIT_OK if has_messages else EXIT_NOTHING_USABLE
+
+
+def folder_of(agent: AgentClient) -> Path:
+    """Return a new folder for the probe's files. It ends with the agent, also if wattwire dies."""
+    name = f"topics-{secrets.token_hex(6)}"
+    folder = Path(agent.hello["cache"]) / "attempts" / name
+    agent.request("folder", path=str(folder))
+    return folder
+
+
+def window_s(options: argparse.Namespace) -> float | None:
+    """Return the length (s) of the window, or None if Ctrl-C ends it.
+
+    Raises UsageError for invalid options.
+    """
+    if options.campaign and options.live:
+        raise UsageError("--live: a campaign has no live table; leave out --live or --campaign")
+    if options.repeat < 1 or (options.repeat > 1 and not options.campaign):
+        raise UsageError(
+            f"--repeat: found {options.repeat}; allowed: 1 or more, and more than 1 only with "
+            "--campaign DIR"
+        )
+    if options.attach and not options.campaign:
+        raise UsageError(
+            "--attach: found no --campaign; allowed: --campaign DIR, whose page has the processes"
+        )
+    if options.length:
+        return duration_s(options.length, "--for")
+    return None if options.live else WINDOW_S
+
+
+def chosen_probe(catalog: Catalog, name: str | None) -> str:
+    """Return the requested probe, or the only one. Raises UsageError if none or several exist."""
+    if name is not None:
+        return name
+    if len(catalog.probes) != 1:
+        known = ", ".join(sorted(catalog.probes)) or "none"
+        raise UsageError(
+            f"topics: found {len(catalog.probes)} probes ({known}); choose one with --probe"
+        )
+    return next(iter(catalog.probes))
+
+
+def request_of(options: argparse.Namespace) -> WatchRequest:
+    """Return the checked request of the options. Raises UsageError for invalid ones."""
+    domain = options.domain
+    if domain and not (domain.isdecimal() and len(domain) <= 3):
+        raise UsageError(f"--domain: found {domain!r}; allowed: a number, such as 42")
+    for option, patterns in (("PATTERN", options.patterns), ("--exclude", options.exclude)):
+        for pattern in patterns:
+            if not pattern.strip():
+                raise UsageError(
+                    f"{option}: found {pattern!r}; allowed: a name, or a pattern such as '/a*'"
+                )
+    return WatchRequest(options.patterns, options.exclude, domain)
+
+
+def observed(
+    watch: Watch, seconds: float | None, options: argparse.Namespace
+) -> tuple[Watched, bool]:
+    """Watch the window; return its numbers, and whether Ctrl-C has shortened it."""
+    begin_ns = time.monotonic_ns()
+    with shown(options) as show:
+
+        def refresh(window_begin_ns: int) -> None:
+            nonlocal begin_ns
+            begin_ns = window_begin_ns
+            if show is not None:
+                now_ns = time.monotonic_ns()
+                since_ns = max(begin_ns, now_ns - round(LIVE_S * 1e9)) if options.live else begin_ns
+                show(watched(watch.graph, watch.records(), since_ns, now_ns))
+
+        is_whole = watch_for(watch, seconds, PERIOD_S, refresh)
+        end_ns = time.monotonic_ns()
+    watch.close()  # its last facts
+    return watched(watch.graph, watch.records(), begin_ns, end_ns), is_whole
+
+
+@contextmanager
+def shown(options: argparse.Namespace) -> Iterator[Show | None]:
+    """Yield how to show the numbers while the window is open: in place, as lines, or not at all."""
+    if options.json:
+        yield print_json if options.live else None
+    elif sys.stdout.isatty():
+        from rich.console import Console  # noqa: PLC0415 - slow to import, only for a terminal
+        from rich.live import Live  # noqa: PLC0415
+        from rich.text import Text  # noqa: PLC0415
+
+        console = Console(file=wrap.unfiltered(sys.stdout))
+        with Live(console=console, auto_refresh=False, transient=True) as live:
+
+            def update(result: Watched) -> None:
+                text = "\n".join(lines_of(result, wrap.columns(sys.stdout)))
+                live.update(Text(wrap.printable(text), no_wrap=True), refresh=True)
+
+            yield update
+    else:
+        yield print_table if options.live else None
+
+
+def print_table(result: Watched) -> None:
+    for line in lines_of(result, wrap.columns(sys.stdout)):
+        print(line)
+    print(flush=True)
+
+
+def print_json(result: Watched) -> None:
+    """Print a line per stream, with the length of its window."""
+    for stream in result.streams:
+        print(json.dumps({**stream.as_json(), "window_s": result.window_s}))
+    sys.stdout.flush()
+
+
+def show_result(result: Watched, probe: Probe, as_json: bool) -> None:
+    """Print the final numbers, the probe's cost and the remarks."""
+    sentences = list(remarks(result, probe))
+    if not as_json:
+        print_table(result)
+        for sentence in sentences:
+            print(wrap.searchable(wrap.printable(sentence), sys.stdout, hanging=""))
+        return
+    print_json(result)
+    for topic in result.graph.topics.values():
+        print(json.dumps(topic))
+    cost: dict[str, Any] = {"kind": "probe_cost"}
+    print(json.dumps(cost | (asdict(result.cost) if result.cost else {})))
+    for sentence in sentences:
+        print(json.dumps({"kind": "remark", "text": sentence}, ensure_ascii=False))
+
+
+def show_perturbation(differences: list[float], as_json: bool) -> None:
+    """Print how much more CPU time the other processes used with the probe than without."""
+    mean = stats.mean_interval(differences)
+    if as_json:
+        document = {"kind": "perturbation", "unit": "cores", "differences": differences}
+        print(json.dumps(document))
+        return
+    if isinstance(mean, stats.Interval):
+        low, high = number(100 * mean.low, 2), number(100 * mean.high, 2)
+        text = f"{number(100 * mean.estimate, 2)} % (95 % interval: {low} to {high} %)"
+    else:
+        text = f"{number(100 * mean, 2)} %"
+    sentence = (
+        f"With the probe, all other processes of this machine used {text} of a core more than "
+        f"without it ({len(differences)} pairs of {SIDE_S:g} s each)."
+    )
+    print(wrap.searchable(sentence, sys.stdout, hanging=""))

@@ -1,0 +1,1 @@
+"""Run a probe that watches the messages of a running system."""
