@@ -15,6 +15,7 @@ from typing import Any
 
 from wattwire.catalog import Catalog
 from wattwire.design import PlannedRun, make_plan, more_blocks
+from wattwire.hosts.health.quiet import wait_until_quiet
 from wattwire.hosts.host import Host
 from wattwire.hosts.hosts import LOOPBACK_NETWORK, Hosts, LiveNetwork, here
 from wattwire.model.cores import CORES
@@ -37,7 +38,7 @@ from wattwire.run.crash import crash_point
 from wattwire.run.exec.command_run import CommandRun
 from wattwire.run.exec.process_rows import CommandResults
 from wattwire.run.failed_attempt import CODE, HARNESS_CODE, ends_campaign, keep_only_logs
-from wattwire.run.machine import describe_machines, energy_model, identity_of
+from wattwire.run.machine_description import describe_machines, energy_model, identity_of
 from wattwire.run.node_specs import payload_seed
 from wattwire.run.observing import note_duration
 from wattwire.run.private_places import private_places
@@ -45,7 +46,6 @@ from wattwire.run.progress import Progress
 from wattwire.run.record import OpenAttempt, RunRecord
 from wattwire.run.resolve_cells import Prepared, prepare, without_core_gaps
 from wattwire.run.results import syscalls
-from wattwire.run.results.evidence import wait_until_quiet
 from wattwire.run.results.schema import COLUMNS, describe, pool_baselines, with_derived
 from wattwire.run.results.summary import Collected
 from wattwire.run.runner import FULL_DISK_BYTES, OneRun, RunSetup

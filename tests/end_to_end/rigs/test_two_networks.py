@@ -20,7 +20,7 @@ from wattwire.cli.main import main
 from wattwire.hosts import namespaces
 from wattwire.model.errors import MissingError
 from wattwire.rig.emulator import find_emulator
-from wattwire.run.machine import MACHINE_ID
+from wattwire.run.machine_description import MACHINE_ID
 from wattwire.store import Campaign
 
 pytestmark = [pytest.mark.quiet, pytest.mark.slow]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from typing import Any
 
 from wattwire.model.hosts.clocks import clock_reasons
@@ -20,39 +18,12 @@ from wattwire.model.validity import (
 )
 from wattwire.model.verdict import COMPLETE, Outcome, Reason, Verdict
 from wattwire.model.words import plural
-from wattwire.rig import AgentClient, host
+from wattwire.rig import host
 from wattwire.run.node_specs import SECOND_NS
 from wattwire.run.record import HostRecord, RunRecord
 from wattwire.run.results.resources import CPU_TIME, Readings
 
-LOAD_SPAN_S = 0.1
 SUSPEND_NS = 10_000_000
-
-
-def wait_until_quiet(
-    agents: Collection[AgentClient], limits: ValidityLimits, wait_s: float
-) -> dict[str, Any]:
-    """Wait until all machines are quiet, at most `wait_s`, and return the worst conditions.
-
-    `agents` has an agent per machine. A machine that remains busy is not an error.
-    """
-    began_s = time.monotonic()
-    while True:
-        with ThreadPoolExecutor(len(agents)) as threads:
-            loads = list(threads.map(lambda agent: host.load_over(agent, LOAD_SPAN_S), agents))
-        conditions = {
-            OTHER_LOAD: min(1.0, max(load.other_demand for load in loads)),
-            STEAL: max(load.steal for load in loads),
-        }
-        steps = {STEAL: max(load.steal_step for load in loads)}
-        waited_s = time.monotonic() - began_s
-        quiet = not broken_limits(conditions, steps, limits)
-        if quiet or waited_s >= wait_s:
-            return {
-                **{name: round(share, 4) for name, share in conditions.items()},
-                "waited_s": round(waited_s, 2),
-                "quiet": quiet,
-            }
 
 
 def judge(

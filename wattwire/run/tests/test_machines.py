@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from wattwire.rig.agent import AgentError
-from wattwire.run.machine import describe_machines, identity_of
+from wattwire.run.machine_description import describe_machines, identity_of
 
 
 def agent(boot: str, cpu: str) -> Any:

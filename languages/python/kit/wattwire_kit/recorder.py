@@ -1,4 +1,7 @@
-"""The sample file: records stay in memory until the window has ended (C-24 to C-26)."""
+"""Keep records in memory until the window has ended, then write the sample file (C-24 to C-26).
+
+`arrivals.py` and `sending.py` fill the records.
+"""
 
 from __future__ import annotations
 
