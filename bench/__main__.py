@@ -353,6 +353,32 @@ def _options() -> argparse.Namespace:
     return options
 
 
+def _report_alone(part: str, options: argparse.Namespace) -> bool:
+    """Measure a part that needs no agent of the bench. Return False for other parts."""
+    if part == EXEC:
+        commands.report(options.pairs or commands.REPEATS)
+    elif part == EXEC_VARIANTS:
+        journal = options.journal or Path("exec_variants.jsonl")
+        window_s = options.seconds or relay_variants.WINDOW_S
+        relay_variants.report(options.pairs or relay_variants.TRIES, window_s, journal)
+    elif part == BRIDGES:
+        bridges.report(options.pairs or PAIRS, options.soak)
+    elif part == LINKS:
+        links.report(options.pairs or PAIRS)
+    elif part == PLANTED_LINKS:
+        journal = options.journal or Path("planted_links.jsonl")
+        seeds = options.seeds or planted_links.SEEDS
+        planted_links.report(options.first_seed, seeds, journal)
+    elif part == COPRO and options.soak:
+        bridge_memory.report(options.soak)
+    elif part == COPRO and options.seeds:
+        journal = options.journal or Path("planted_break_even.jsonl")
+        planted_break_even.report(options.first_seed, options.seeds, journal)
+    else:
+        return False
+    return True
+
+
 def main() -> int:
     """Measure the given parts. Return 1 if a pair was lost, and print each lost pair."""
     options = _options()
@@ -364,31 +390,7 @@ def main() -> int:
         if part in SIMULATIONS:
             SIMULATIONS[part](options.trials)
             continue
-        if part == EXEC:
-            commands.report(options.pairs or commands.REPEATS)
-            continue
-        if part == EXEC_VARIANTS:
-            journal = options.journal or Path("exec_variants.jsonl")
-            window_s = options.seconds or relay_variants.WINDOW_S
-            relay_variants.report(options.pairs or relay_variants.TRIES, window_s, journal)
-            continue
-        if part == BRIDGES:
-            bridges.report(options.pairs or PAIRS, options.soak)
-            continue
-        if part == LINKS:
-            links.report(options.pairs or PAIRS)
-            continue
-        if part == PLANTED_LINKS:
-            journal = options.journal or Path("planted_links.jsonl")
-            seeds = options.seeds or planted_links.SEEDS
-            planted_links.report(options.first_seed, seeds, journal)
-            continue
-        if part == COPRO and options.soak:
-            bridge_memory.report(options.soak)
-            continue
-        if part == COPRO and options.seeds:
-            journal = options.journal or Path("planted_break_even.jsonl")
-            planted_break_even.report(options.first_seed, options.seeds, journal)
+        if _report_alone(part, options):
             continue
         if part == COPRO:
             # The agent of the bench starts the bridge, so it must be created within this context.

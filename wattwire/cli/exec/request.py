@@ -212,7 +212,7 @@ def study_of(request: Request, options: argparse.Namespace) -> dict[str, Any]:
     if request.for_s is not None:
         plan["duration_s"] = request.for_s
     title = " or ".join(options.variants) if options.variants else subject(request)
-    document = {
+    document: dict[str, Any] = {
         "title": title,
         EXEC: request.to_json(),
         "plan": plan,
