@@ -10,8 +10,10 @@ import numpy.typing as npt
 from wattwire.run.layers.ends import CODES, NONE
 from wattwire.run.layers.recordings import Recording, Times
 
-COVERED_SHARE_MIN = 0.99
+COVERED_SHARE_MIN = 0.9
 """Share of the messages of a subscription that notify the condition variable of its reader."""
+Spans = tuple[Times, Times]
+"""Begins and ends (ns)."""
 SAMPLED_MAX = 2000
 """Number of messages from which the condition variable of a reader is learned."""
 LATE_NS_MAX = 10_000_000
@@ -38,11 +40,12 @@ def arrivals(recording: Recording, got: Mapping[str, Times], written_ns: Times) 
     taken_ns = np.where(got["rcl"] == NONE, got["rmw_end"], got["rcl"])
     for endpoint in np.unique(got["endpoint"][result == NONE]):
         of_endpoint = got["endpoint"] == endpoint
-        times = _of_reader(by_condition, written_ns[of_endpoint], taken_ns[of_endpoint])
+        rows = np.flatnonzero(of_endpoint & (result == NONE))
+        spans = written_ns[of_endpoint], taken_ns[of_endpoint]
+        busy_spans = written_ns[rows], taken_ns[rows] + LATE_NS_MAX
+        times = _of_reader(by_condition, spans, busy_spans)
         if times is not None:
-            rows = np.flatnonzero(of_endpoint & (result == NONE))
-            found = _first_from(times, written_ns[rows], taken_ns[rows] + LATE_NS_MAX)
-            result[rows] = np.minimum(found, taken_ns[rows])
+            result[rows] = np.minimum(_first_from(times, *busy_spans), taken_ns[rows])
     return result
 
 
@@ -53,20 +56,21 @@ def _first_from(times: Times, begin: Times, end: Times) -> Times:
     return np.where(found <= end, found, NONE)
 
 
-def _of_reader(by_condition: Mapping[int, Times], begin: Times, end: Times) -> Times | None:
+def _of_reader(by_condition: Mapping[int, Times], spans: Spans, busy_spans: Spans) -> Times | None:
     """Return the notifications of a subscription's reader; None if no variable is its own.
 
-    They are those of the variable with the fewest notifications among those that were notified
-    between the write and the take of nearly every message.
+    They are those of the variable that was notified between the write and the take of the most
+    messages. Those that a busy thread took decide first, because the variable of an idle thread is
+    not notified then; the fewest notifications decide last, because other readers share the others.
     """
-    every = max(1, len(begin) // SAMPLED_MAX)
-    begin, end = begin[::every], end[::every]
-    candidates = [
-        times
+    every = max(1, len(spans[0]) // SAMPLED_MAX)
+    sampled = spans[0][::every], spans[1][::every]
+    ranked = [
+        (-_covered(times, *busy_spans).sum(), -share, len(times), times)
         for times in by_condition.values()
-        if _covered(times, begin, end).mean() >= COVERED_SHARE_MIN
+        if (share := _covered(times, *sampled).mean()) >= COVERED_SHARE_MIN
     ]
-    return min(candidates, key=len, default=None)
+    return min(ranked, key=lambda rank: rank[:3])[3] if ranked else None
 
 
 def _covered(times: Times, begin: Times, end: Times) -> npt.NDArray[np.bool_]:

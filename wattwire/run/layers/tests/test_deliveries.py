@@ -152,6 +152,22 @@ def test_a_message_that_is_taken_before_its_notification_arrived_at_the_take() -
     assert (usual["transport_ns"], usual["wake_up_ns"], usual["executor_ns"]) == (16, 32, 64)
 
 
+def test_one_message_that_a_busy_thread_takes_among_many_of_an_idle_one_is_marked() -> None:
+    """The variable of the idle thread has fewer notifications than that of the reader."""
+    sent, got, notified = [], [], []
+    for at in range(1, 201):
+        t = at * 100_000
+        is_busy = at == 9
+        sent += published(t, PUB, at)
+        got += [row for row in taken(t, SUB, at, t - 1000) if row[1] != "sleep" or not is_busy]
+        notified += [(t + 30, "notify", READER, 0, 0), (t + 31, "notify", READER, 0, 0)]
+        notified += [] if is_busy else [(t + 32, "notify", WAIT_SET, 0, 0)]
+    receiver = process(2, "/r", [events(*got), events(*notified)], sub=SUB)
+    frame = deliveries([process(1, "/s", [events(*sent)], pub=PUB), receiver]).frame
+    assert not frame["unmarked"].any()
+    assert frame["transport_ns"].to_list() == [17] * 8 + [15] + [17] * 191
+
+
 def graph(middle: Sequence[tuple[int, str, int, int, int]] = ()) -> pl.DataFrame:
     """Return the deliveries of /s → /r → /h, with events of the relay between take and publish."""
     relay = [*taken(100_000, SUB, 900, 1000), *middle, *published(110_000, RELAYED, 901)]
