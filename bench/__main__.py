@@ -4,7 +4,7 @@ Speed, compared with peers (default): recording, echo, pipeline, libraries, samp
 scale, layers, syscalls, calls. Validity, simulated: false_alarms, coverage, sequential, run_order,
 steady_state; with planted load: validity; copro --seeds. Compared with another commit: kits --old
 REV, summary_row --old REV. Steps and threads of a round trip: steps. Layers: layer_delays.
-Independent tools: peers, exec. Variants of a command: exec_variants. Robot and co-processor: copro.
+Independent tools: peers, exec, topics. Variants: exec_variants. Robot and co-processor: copro.
 As root: links, planted_links. Prints Markdown.
 """
 
@@ -36,6 +36,7 @@ from bench import (
     sequential,
     summary_row,
     syscalls,
+    topics,
     validity,
 )
 from bench.coprocessing import bridge_memory, engines, planted_break_even, round_trips
@@ -284,10 +285,10 @@ BRIDGES, LINKS, PLANTED_LINKS = "bridges", "links", "planted_links"
 COPRO = "copro"
 STEPS = "steps"
 LAYER_DELAYS = "layer_delays"
-PEERS, EXEC, EXEC_VARIANTS = "peers", "exec", "exec_variants"
+PEERS, EXEC, EXEC_VARIANTS, TOPICS = "peers", "exec", "exec_variants", "topics"
 ON_REQUEST = (
     VALIDITY, KITS, SUMMARY_ROW, BRIDGES, LINKS, PLANTED_LINKS, COPRO, STEPS, PEERS, EXEC,
-    EXEC_VARIANTS, LAYER_DELAYS,
+    EXEC_VARIANTS, LAYER_DELAYS, TOPICS,
 )  # fmt: skip
 TRIALS = 10_000
 IN_TURNS = {"echo", "pipeline", "libraries", "syscalls", STEPS}
@@ -361,6 +362,8 @@ def _report_alone(part: str, options: argparse.Namespace) -> bool:
         journal = options.journal or Path("exec_variants.jsonl")
         window_s = options.seconds or relay_variants.WINDOW_S
         relay_variants.report(options.pairs or relay_variants.TRIES, window_s, journal)
+    elif part == TOPICS:
+        topics.report(options.pairs or PAIRS)
     elif part == BRIDGES:
         bridges.report(options.pairs or PAIRS, options.soak)
     elif part == LINKS:

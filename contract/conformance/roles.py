@@ -22,9 +22,9 @@ ROLE_KINDS = {
     "publisher": {MESSAGE}, "subscriber": {MESSAGE}, "server": {CALL}, "client": {CALL},
     "ping": {CALL}, "pong": {CALL}, "action_server": {GOAL, ACCEPT, FEEDBACK},
     "action_client": {GOAL, FEEDBACK, RESULT}, "source": {MESSAGE}, "relay": {RELAY},
-    "sink": {MESSAGE}, "member": set(),
+    "sink": {MESSAGE},
 }  # fmt: skip
-"""The kinds of each role's records (C-27)."""
+"""The kinds of each role's records (C-27). The records of a member are those of its parts."""
 PATTERN_CLAUSES = {"topic": "C-29", "pingpong": "C-28", "action": "C-30", "pipeline": "C-37"}
 """The clause of each pattern that has its own; the clause of services is C-27."""
 

@@ -37,6 +37,7 @@ def test_each_role_has_the_kinds_of_the_contracts_table() -> None:
 
 def test_every_role_belongs_to_one_pattern() -> None:
     roles = [role for pattern in PATTERNS.values() for role in pattern.roles]
+    roles += [pattern.member for pattern in PATTERNS.values() if pattern.member]
     assert sorted(roles) == sorted(ROLE_CODES)
 
 
