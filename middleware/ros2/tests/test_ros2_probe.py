@@ -28,7 +28,7 @@ from wattwire.analysis.streams.recorded import Records
 from wattwire.catalog import Catalog
 from wattwire.cli.topics.remarks import remarks
 from wattwire.model.errors import MissingError, UsageError
-from wattwire.rig import AgentClient, Builder, CellBuild
+from wattwire.rig import AgentClient, Builder, CellBuild, cache
 from wattwire.rig.builds import merge_env
 from wattwire.run.probing.perturbation import perturbations
 from wattwire.run.probing.watching import NothingWatchedError, Watch, WatchRequest
@@ -314,6 +314,12 @@ def test_a_domain_without_a_graph_names_what_limits_the_search(
     assert "ROS_LOCALHOST_ONLY" in text
 
 
+def test_the_probe_can_be_built_in_advance(ros: Ros) -> None:
+    words = [sys.executable, "-m", "wattwire", "build", "ros2/probe"]
+    done = subprocess.run(words, cwd=ROOT, text=True, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "ros2/probe: was built before\n"), done.stderr
+
+
 def test_without_a_usable_ros_the_command_says_what_to_source(tmp_path: Path) -> None:
     env = {**os.environ, "ROS_DISTRO": "foxy", "AMENT_PREFIX_PATH": str(tmp_path)}
     done = command(["--for", "1s"], env)
@@ -335,19 +341,30 @@ def test_the_command_prints_json_lines_and_ctrl_c_keeps_the_result(
         assert stream["topic"] == "/chatter" and stream["messages"] > 1
         assert 0 < stream["rate_hz"] < 100
         assert {line["kind"] for line in lines} >= {"stream", "topic", "probe_cost", "remark"}
-        process = subprocess.Popen(
-            [sys.executable, "-m", "wattwire", "topics", "--domain", domain, "--live"],
-            cwd=ROOT, env=env, text=True, stdout=subprocess.PIPE,
-        )  # fmt: skip
-        assert process.stdout is not None
-        line = next(line for line in process.stdout if "/chatter" in line)
-        assert "/talker" in line
-        process.send_signal(signal.SIGINT)
-        rest = process.stdout.read()
-        assert process.wait(OWN_ENDS_S) == 0
-        assert "one more reader" in rest
+        with live(domain, env) as process:
+            assert process.stdout is not None
+            line = next(line for line in process.stdout if "/chatter" in line)
+            assert "/talker" in line
+            process.send_signal(signal.SIGINT)
+            rest = process.stdout.read()
+            assert process.wait(OWN_ENDS_S) == 0
+            assert "one more reader" in rest
     leftovers = Path(tempfile.gettempdir()).glob("wattwire-topics-*")
     assert [path for path in leftovers if path.stat().st_ctime >= begun_s] == []
+
+
+@contextlib.contextmanager
+def live(domain: str, env: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
+    """Run `wattwire topics --live`, and kill it at the end."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "wattwire", "topics", "--domain", domain, "--live"],
+        cwd=ROOT, env=env, text=True, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(OWN_ENDS_S)
 
 
 def command(arguments: Sequence[str], env: dict[str, str]) -> subprocess.CompletedProcess[str]:
@@ -421,3 +438,36 @@ def test_the_perturbation_is_a_difference_per_pair(ros: Ros, domain: str, tmp_pa
     assert len(differences) == 3
     cores = os.cpu_count() or 1
     assert all(-cores <= difference <= cores for difference in differences)
+
+
+@pytest.mark.slow
+@pytest.mark.quiet
+def test_a_killed_command_leaves_no_process_and_no_file(
+    ros: Ros, domain: str, tmp_path: Path
+) -> None:
+    env = {**os.environ, "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+    attempts = cache.folder() / "attempts"
+    with graph(ros, [["talker.py", str(tmp_path / "talker")]], domain) as (talker,):
+        while not (before := shared_memory(talker.pid)):
+            time.sleep(0.1)
+        others = set(attempts.glob("topics-*"))
+        with live(domain, env) as process:
+            assert process.stdout is not None
+            assert any("/chatter" in line for line in process.stdout)
+            (folder,) = set(attempts.glob("topics-*")) - others
+            facts = (folder / "facts.jsonl").read_text().splitlines()
+            pid = json.loads(facts[0])["pid"]
+            own = shared_memory(pid) - before
+            assert own
+        left = [folder, Path(f"/proc/{pid}"), *own]
+        deadline_s = time.monotonic() + OWN_ENDS_S
+        while left := [path for path in left if path.exists()]:
+            assert time.monotonic() < deadline_s, left
+            time.sleep(0.1)
+
+
+def shared_memory(pid: int) -> set[Path]:
+    """Return the segments of Fast DDS that a process has mapped. Ports belong to no process."""
+    lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    paths = {Path(line.split()[-1]) for line in lines if "/dev/shm/fastdds_" in line}
+    return {path for path in paths if "port" not in path.name}

@@ -25,7 +25,7 @@ def add_to(verbs: Any) -> None:
 
 
 def build(options: argparse.Namespace) -> int:
-    """Build cells. If a cell cannot be built, the others are still built."""
+    """Build cells and probes. If one cannot be built, the others are still built."""
     catalog = Catalog()
     failed = 0
     progress = make_progress(as_json=False, plain=False)
@@ -33,7 +33,10 @@ def build(options: argparse.Namespace) -> int:
         agent = AgentClient(Path(state_folder))
         try:
             builder = Builder(agent, lambda step: progress.event("building", **asdict(step)))
-            cells = catalog.cells_like(options.cells)
+            probes = [name for name in options.cells if name in catalog.probes]
+            names = [name for name in options.cells if name not in probes]
+            cells = catalog.cells_like(names) if names or not probes else []
+            cells += map(catalog.probe, probes)
             builder.unbuilt(cells)
             for cell in cells:
                 try:
