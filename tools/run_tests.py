@@ -20,6 +20,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PLUGINS = ("xdist.plugin", "pytest_timeout", "_hypothesis_pytestplugin")
 IN_PARALLEL = ("-n", "3", "--dist", "loadfile", "--no-loadscope-reorder")
 """Most tests wait for a measured window, so three processes fit two cores."""
+QUICK_IN_PARALLEL = ("-n", "2", *IN_PARALLEL[2:])
+"""Quick tests only compute, and each process first needs about seven seconds to collect them."""
 FAILED = 1
 """Exit code of pytest if tests failed."""
 REPEATED_MAX = 10
@@ -49,7 +51,8 @@ def failed_tests() -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    code = pytest(["--cache-clear", *IN_PARALLEL, *arguments])
+    in_parallel = QUICK_IN_PARALLEL if "quick" in arguments else IN_PARALLEL
+    code = pytest(["--cache-clear", *in_parallel, *arguments])
     failed = failed_tests()
     if code != FAILED or not 0 < len(failed) <= REPEATED_MAX:
         return code
