@@ -45,7 +45,7 @@ def test_the_values_of_a_single_treatment_replace_answers() -> None:
         "a", 3, Interval(200.0, 190.0, 210.0, 0.95, 3, "t"), few, 0.0, None, "calls"
     )
     text = Sentences("headline").single(single)
-    assert "200 µs (190 to 210, " in text and f"p99 unknown ({few.brief})" in text
+    assert "200 µs (95 % interval 190 to 210)" in text and f"p99 unknown ({few.brief})" in text
     shown = topic_page("headline", PageHeadline(single=single, has_single=True)).sentences
     assert [sentence.place for sentence in shown] == [(50, 2)]
     assert topic_page("headline", PageHeadline(single=single)).sentences == ()
