@@ -279,15 +279,38 @@ static void *search_symbol(const char *pattern, const char *name, const void *ow
   return symbol;
 }
 
+/* Return the next definition of a symbol, as a program is linked to it. Before glibc 2.36, RTLD_NEXT
+ * gives the oldest version of a symbol, and the oldest pthread_cond_wait() expects another condition
+ * variable. A handle of the same library gives the default version. */
+static void *next_symbol(const char *name, const void *own) {
+  void *symbol = dlsym(RTLD_NEXT, name);
+  Dl_info library;
+  if (!symbol || !dladdr(symbol, &library) || !library.dli_fname) return symbol;
+  void *handle = dlopen(library.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  if (!handle) return symbol;
+  void *current = dlsym(handle, name);
+  dlclose(handle);
+  return current && current != own ? current : symbol;
+}
+
 void *layerprof_bind(unsigned index) {
   const struct layerprof_wrapper *wrapper = &layerprof_wrappers[index];
-  void *symbol = dlsym(RTLD_NEXT, wrapper->symbol);
+  void *symbol = next_symbol(wrapper->symbol, wrapper->own);
   if (!symbol) symbol = search_symbol(wrapper->library, wrapper->symbol, wrapper->own, NULL);
   if (!symbol) symbol = search_symbol(NULL, wrapper->symbol, wrapper->own, NULL);
   if (symbol) return symbol;
   fprintf(stderr, "wattwire: no loaded library defines %s, which a table of layers replaces\n",
           wrapper->symbol);
   abort();
+}
+
+static uint8_t status_of(const struct layerprof_wrapper *wrapper) {
+  bool is_loaded = false, has_caller = wrapper->callers[0] == NULL;
+  if (!search_symbol(wrapper->library, wrapper->symbol, wrapper->own, &is_loaded))
+    return is_loaded ? LAYERPROF_SYMBOL_ABSENT : LAYERPROF_LIBRARY_ABSENT;
+  for (int i = 0; i < LAYERPROF_CALLERS_MAX && wrapper->callers[i]; i++)
+    has_caller |= wrapper->ranges[i].size > 0;
+  return has_caller ? LAYERPROF_FOUND : LAYERPROF_CALLERS_ABSENT;
 }
 
 static pthread_mutex_t look_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -308,11 +331,7 @@ void layerprof_look(void) {
       wrapper->ranges[j].size = object.code.size;
     }
     if (header->statuses[i] == LAYERPROF_FOUND) continue;
-    bool is_loaded = false;
-    void *symbol = search_symbol(wrapper->library, wrapper->symbol, wrapper->own, &is_loaded);
-    header->statuses[i] = symbol      ? LAYERPROF_FOUND
-                          : is_loaded ? LAYERPROF_SYMBOL_ABSENT
-                                      : LAYERPROF_LIBRARY_ABSENT;
+    header->statuses[i] = status_of(wrapper);
   }
   pthread_mutex_unlock(&look_lock);
   errno = saved;

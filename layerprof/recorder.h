@@ -33,6 +33,7 @@ enum layerprof_status {
   LAYERPROF_LIBRARY_ABSENT = 0,
   LAYERPROF_SYMBOL_ABSENT = 1,
   LAYERPROF_FOUND = 2,
+  LAYERPROF_CALLERS_ABSENT = 3,
 };
 
 /* A function that a generated wrapper replaces. `library` and `callers` are patterns of file names;

@@ -66,7 +66,7 @@ _Bool ros_trace_enabled_rmw_publish(void) { return 0; }
 """
 WRAPPERS = (
     Wrapper("dds_write", "libplanted.so*", "write_message", 8),
-    Wrapper("notify", "libplanted.so*", "notify", 1, ("no_such_caller*",)),
+    Wrapper("notify", "libplanted.so*", "notify", 1, ("no_such_caller*",), "planted.toml"),
     Wrapper("dds_take", "libplanted.so*", "take_message", 2, table="planted.toml"),
     Wrapper("timer", "libmissing.so*", "call_timer", 1, table="planted.toml"),
 )
@@ -124,7 +124,8 @@ def test_a_function_that_no_library_has_is_named_with_its_table(
     absent = absences(recordings, WRAPPERS)
     assert absent["dds_take"] == "libplanted.so* has no take_message (planted.toml)"
     assert absent["timer"] == "no process loads libmissing.so*"
-    assert set(absent) == {"dds_take", "timer"}
+    assert absent["notify"] == "no process loads no_such_caller* (planted.toml)"
+    assert set(absent) == {"dds_take", "timer", "notify"}
 
 
 def test_a_child_of_fork_has_a_file_of_its_own(

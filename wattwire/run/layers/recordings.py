@@ -14,7 +14,7 @@ from wattwire.model.layers import POINTS, Wrapper
 MAGIC = b"WLAYERS1"
 HEADER_BYTES, NOTES_BYTES, CHUNK_BYTES = 4096, 1 << 20, 16384
 STATUSES_AT, STATUSES_MAX, ARGUMENTS_MAX = 64, 256, 2048
-LIBRARY_ABSENT, SYMBOL_ABSENT, FOUND = range(3)
+LIBRARY_ABSENT, SYMBOL_ABSENT, FOUND, CALLERS_ABSENT = range(4)
 """Whether a process has the library and the function of a wrapper, as in layerprof/recorder.h."""
 
 EVENT = np.dtype([("t", "<i8"), ("a", "<i8"), ("b", "<i8"), ("point", "<u4"), ("c", "<u4")])
@@ -129,6 +129,9 @@ def absences(recordings: list[Recording], wrappers: tuple[Wrapper, ...]) -> dict
             found.add(wrapper.point)
         elif SYMBOL_ABSENT in statuses:
             text = f"{wrapper.library} has no {wrapper.symbol} ({wrapper.table})"
+            reasons.setdefault(wrapper.point, []).append(text)
+        elif CALLERS_ABSENT in statuses:
+            text = f"no process loads {' or '.join(wrapper.callers)} ({wrapper.table})"
             reasons.setdefault(wrapper.point, []).append(text)
         elif statuses:
             text = f"no process loads {wrapper.library}"
