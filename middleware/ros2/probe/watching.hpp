@@ -4,6 +4,7 @@
 
 #include <rmw/rmw.h>
 
+#include <algorithm>
 #include <ctime>
 #include <map>
 #include <memory>
@@ -101,8 +102,9 @@ class Probe {
   // graph has changed.
   bool turn(int64_t timeout_ns) {
     check(rcl_wait_set_clear(&wait_set_), "rcl_wait_set_clear");
-    for (const Subscription* subscription : waited_) {
-      check(rcl_wait_set_add_subscription(&wait_set_, subscription->handle(), nullptr), "add");
+    for (const Topic* topic : waited_) {
+      const rcl_subscription_t* handle = topic->subscription->handle();
+      check(rcl_wait_set_add_subscription(&wait_set_, handle, nullptr), "add");
     }
     const rcl_guard_condition_t* graph = rcl_node_get_graph_guard_condition(&node_);
     check(rcl_wait_set_add_guard_condition(&wait_set_, graph, nullptr), "graph condition");
@@ -140,11 +142,13 @@ class Probe {
 
  private:
   struct Topic {
+    std::string name;
     MessageType type;
     std::string type_name;
     std::string problem;        // why it is not read
     int64_t subscribed_ns = 0;  // CLOCK_REALTIME before the first subscription
     std::unique_ptr<Subscription> subscription;
+    std::vector<Gid> read;  // its publishers of this type, at the last scan
   };
   struct Publisher {
     uint32_t index;
@@ -152,7 +156,8 @@ class Probe {
     bool is_present = false;
   };
 
-  void take_all(const Subscription& subscription) {
+  void take_all(const Topic& topic) {
+    const Subscription& subscription = *topic.subscription;
     for (int count = 0; count < kTakenAtOnce; ++count) {
       rmw_message_info_t info = rmw_get_zero_initialized_message_info();
       const rcl_ret_t code =
@@ -168,12 +173,32 @@ class Probe {
       record.stamp_ns = stamp_ns(subscription.stamp(), message_.buffer, message_.buffer_length);
       record.sequence = info.publication_sequence_number;
       record.bytes = static_cast<uint32_t>(message_.buffer_length);
-      record.stream = index_of(gid_of(info.publisher_gid.data));
+      record.stream = stream_of(topic, gid_of(info.publisher_gid.data));
       records_.append(record);
     }
   }
 
-  uint32_t index_of(const Gid& gid) { return publisher(gid).index; }
+  // Cyclone DDS marks a message with 8 bytes of its own instead of the gid of the publisher. Among
+  // several publishers, their messages can be told apart, but not attributed to a node.
+  uint32_t stream_of(const Topic& topic, const Gid& gid) {
+    const bool is_gid = std::any_of(gid.begin() + 8, gid.end(), [](uint8_t byte) { return byte; });
+    if (is_gid) return publisher(gid).index;
+    const auto known = marked_.find(gid);
+    if (known != marked_.end()) return known->second;
+    const uint32_t index =
+        topic.read.size() == 1 ? publisher(topic.read.front()).index : note_unknown(topic, gid);
+    return marked_.emplace(gid, index).first->second;
+  }
+
+  uint32_t note_unknown(const Topic& topic, const Gid& gid) {
+    const uint32_t index = publisher(gid).index;
+    Fact fact("stream");
+    fact.number("index", index).text("gid", hex(gid)).text("topic", topic.name).text("node", "");
+    fact.text("type", topic.type_name).flag("read", true);
+    fact.raw("qos", qos_json(topic.subscription->qos())).raw("same_host", "null");
+    facts_.write(fact);
+    return index;
+  }
 
   Publisher& publisher(const Gid& gid) {
     const auto known = publishers_.find(gid);
@@ -190,11 +215,12 @@ class Probe {
       if (subscriber.node == own_name_) own_gid_ = subscriber.gid;
     }
     Topic& topic = topics_[name];
+    topic.name = name;
+    topic.read.clear();
     if (!publishers.empty()) subscribe(name, topic, publishers);
-    int64_t readable = 0;
     for (const Endpoint& endpoint : publishers) {
       const bool is_read = topic.subscription != nullptr && endpoint.type == topic.type_name;
-      readable += is_read;
+      if (is_read) topic.read.push_back(endpoint.gid);
       note_publisher(name, endpoint, is_read);
       for (const Endpoint& subscriber : subscribers) {
         if (subscriber.node != own_name_) note_mismatch(name, endpoint, subscriber);
@@ -203,7 +229,7 @@ class Probe {
     Fact fact("topic");
     fact.text("topic", name).text("type", topic.type_name).text("problem", topic.problem);
     fact.number("publishers", static_cast<int64_t>(publishers.size()));
-    fact.number("readable", readable);
+    fact.number("readable", static_cast<int64_t>(topic.read.size()));
     if (topic.subscription != nullptr) {
       fact.number("matched", topic.subscription->matched());
       fact.number("subscribed_ns", topic.subscribed_ns);
@@ -311,7 +337,7 @@ class Probe {
   void resize() {
     waited_.clear();
     for (const auto& [name, topic] : topics_) {
-      if (topic.subscription != nullptr) waited_.push_back(topic.subscription.get());
+      if (topic.subscription != nullptr) waited_.push_back(&topic);
     }
     if (rcl_wait_set_is_valid(&wait_set_)) check(rcl_wait_set_fini(&wait_set_), "wait set");
     wait_set_ = rcl_get_zero_initialized_wait_set();
@@ -330,6 +356,7 @@ class Probe {
   std::string own_name_;
   Gid own_gid_{};
   std::map<std::string, Topic> topics_;
-  std::vector<Subscription*> waited_;
+  std::vector<const Topic*> waited_;
   std::map<Gid, Publisher> publishers_;
+  std::map<Gid, uint32_t> marked_;  // the mark of a message that is no gid, and its stream
 };
