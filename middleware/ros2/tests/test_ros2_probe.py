@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -349,7 +348,7 @@ def test_the_command_prints_json_lines_and_ctrl_c_keeps_the_result(
             rest = process.stdout.read()
             assert process.wait(OWN_ENDS_S) == 0
             assert "one more reader" in rest
-    leftovers = Path(tempfile.gettempdir()).glob("wattwire-topics-*")
+    leftovers = (cache.folder() / "attempts").glob("topics-*")
     assert [path for path in leftovers if path.stat().st_ctime >= begun_s] == []
 
 
@@ -455,8 +454,8 @@ def test_a_killed_command_leaves_no_process_and_no_file(
             assert process.stdout is not None
             assert any("/chatter" in line for line in process.stdout)
             (folder,) = set(attempts.glob("topics-*")) - others
-            facts = (folder / "facts.jsonl").read_text().splitlines()
-            pid = json.loads(facts[0])["pid"]
+            (facts,) = folder.glob("probe-*/facts.jsonl")
+            pid = json.loads(facts.read_text().splitlines()[0])["pid"]
             own = shared_memory(pid) - before
             assert own
         left = [folder, Path(f"/proc/{pid}"), *own]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import secrets
 import sys
 import tempfile
 import time
@@ -24,7 +23,7 @@ from wattwire.cli.topics.remarks import remarks
 from wattwire.cli.topics.stream_table import lines_of
 from wattwire.model.errors import EXIT_NOTHING_USABLE, EXIT_OK, UsageError
 from wattwire.model.words import number
-from wattwire.rig import AgentClient, Builder
+from wattwire.rig import AgentClient, Builder, cache
 from wattwire.run.probing.perturbation import SIDE_S, perturbations
 from wattwire.run.probing.watching import Watch, WatchRequest, watch_for
 
@@ -43,13 +42,14 @@ def execute(options: argparse.Namespace) -> int:
     request, seconds = request_of(options), window_s(options)
     result: Watched | None = None
     is_whole, differences = True, list[float]()
-    with tempfile.TemporaryDirectory(prefix="wattwire-topics-") as state:
+    with tempfile.TemporaryDirectory(prefix="topics-", dir=attempts_folder()) as state:
         agent = AgentClient(Path(state))
         try:
+            agent.request("folder", path=state)  # it ends with the agent, also if wattwire dies
             progress = PlainProgress(sys.stderr)
             builder = Builder(agent, lambda step: progress.event("building", **asdict(step)))
             build = builder.cell(probe)
-            watch = Watch(agent, build, request, folder_of(agent))
+            watch = Watch(agent, build, request, probe_folder(state))
             try:
                 watch.wait_settled()
                 if not options.campaign:
@@ -57,7 +57,7 @@ def execute(options: argparse.Namespace) -> int:
             finally:
                 watch.close()
             if options.perturbation and is_whole:
-                differences = perturbations(agent, build, request, lambda: folder_of(agent))
+                differences = perturbations(agent, build, request, lambda: probe_folder(state))
         finally:
             agent.close()
     page: Path | None = None
@@ -79,12 +79,16 @@ def execute(options: argparse.Namespace) -> int:
     return EXIT_OK if has_messages else EXIT_NOTHING_USABLE
 
 
-def folder_of(agent: AgentClient) -> Path:
-    """Return a new folder for the probe's files. It ends with the agent, also if wattwire dies."""
-    name = f"topics-{secrets.token_hex(6)}"
-    folder = Path(agent.hello["cache"]) / "attempts" / name
-    agent.request("folder", path=str(folder))
+def attempts_folder() -> Path:
+    """Return the folder in the cache below which an agent removes its own folders."""
+    cache.folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = cache.folder() / "attempts"
+    folder.mkdir(mode=0o700, exist_ok=True)
     return folder
+
+
+def probe_folder(state: str) -> Path:
+    return Path(tempfile.mkdtemp(prefix="probe-", dir=state))
 
 
 def window_s(options: argparse.Namespace) -> float | None:
