@@ -45,7 +45,11 @@ SENT_MIN, HOPS = 200, 2
 
 @pytest.fixture(scope="module")
 def campaign(tmp_path_factory: pytest.TempPathFactory) -> Campaign:
-    folder = tmp_path_factory.mktemp("layer-runs")
+    return measured(tmp_path_factory.mktemp("layer-runs"))
+
+
+def measured(folder: Path, *options: str, **variables: str) -> Campaign:
+    """Return the campaign of the study with these options; skip the test without ROS 2."""
     client = AgentClient(folder / "agent")
     try:
         Builder(client).cell(Catalog([ROOT]).cell("ros2/cpp-rcl"))
@@ -54,10 +58,12 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Campaign:
     finally:
         client.close()
     (folder / "study.toml").write_text(STUDY)
-    command = ["run", str(folder / "study.toml"), "--yes", "--campaign", str(folder / "campaign")]
+    command = ["run", str(folder / "study.toml"), "--yes", *options]
+    command += ["--campaign", str(folder / "campaign")]
     result = subprocess.run(
         [sys.executable, "-m", "wattwire", *command],
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
+        capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
     return Campaign(folder / "campaign")
@@ -117,3 +123,22 @@ def test_the_page_has_the_layers_their_cost_and_the_reason_of_the_other_treatmen
     (gap,) = study.gaps
     assert "loopback" in gap.reason
     assert len(gap.treatments) == 1
+
+
+def test_a_recording_run_whose_file_is_full_is_invalid_with_the_reason(tmp_path: Path) -> None:
+    options = [
+        "--set",
+        "fixed.rate_hz=2000",
+        "--set",
+        "plan.retries=0",
+        "--only",
+        "cell=ros2/cpp-rcl",
+    ]
+    campaign = measured(tmp_path, *options, WATTWIRE_LAYERS_MIB="1")
+    evidence = gather(campaign)
+    assert evidence.profiled["verdict"].to_list() == ["invalid"]
+    (folder,) = (campaign.path / "runs").glob(f"{evidence.profiled['run'].item()}-*")
+    assert campaign.run(folder.name)["layers"]["lost_events"] > 0
+    study = layers(evidence).study
+    assert not study.treatments
+    assert any("had no room" in text for text in study.invalid)
