@@ -26,7 +26,7 @@ from wattwire.model.derived import (
 from wattwire.model.metrics import HIGHER, LOWER, printed
 from wattwire.model.questions import Question
 from wattwire.model.stored_study import StoredStudy
-from wattwire.model.study import TRACED
+from wattwire.model.study import PROFILED, TRACED
 from wattwire.model.variants import FACTOR
 from wattwire.model.verdict import OTHER_WAYS
 from wattwire.model.warm_up import SETTLING
@@ -58,6 +58,10 @@ class CampaignReader(Protocol):
     def documents(self, run_ids: Iterable[str]) -> Iterator[dict[str, Any]]: ...
     def recorded(self, run_id: str) -> Messages: ...
     def records_path(self, run_id: str) -> Path: ...
+
+
+SEPARATE = (TRACED, PROFILED)
+"""Kinds of runs that give no answer and no time, because they measure something else."""
 
 
 @dataclass
@@ -95,6 +99,8 @@ class Evidence:
     words_seen: dict[tuple[str, type, str], str] = field(default_factory=dict)
     baselines: dict[str, Any] = field(default_factory=dict)
     emulated: pl.DataFrame = field(default_factory=pl.DataFrame)
+    profiled: pl.DataFrame = field(default_factory=pl.DataFrame)
+    """The runs that record layers, of any verdict. No other frame includes them."""
     edited: tuple[str, ...] = ()
     """Frozen documents of the campaign that were changed afterwards."""
     validity_changed: str = ""
@@ -141,13 +147,13 @@ class Evidence:
     def planned(self) -> list[dict[str, Any]]:
         """Plan entries to execute.
 
-        The list omits blocks after a stop by width, runs that count system calls, and settling
-        runs.
+        The list omits blocks after a stop by width, runs that count system calls or record
+        layers, and settling runs.
         """
         entries = [
             entry
             for entry in self.plan
-            if not entry.get("skipped") and entry.get("control") not in (TRACED, SETTLING)
+            if not entry.get("skipped") and entry.get("control") not in (*SEPARATE, SETTLING)
         ]
         return [e for e in entries if not self._skipped_by_stop(e)] if self.stopping else entries
 
@@ -281,13 +287,16 @@ def gather(reader: CampaignReader) -> Evidence:
     all_attempts = all_attempts.filter(pl.col("control").fill_null("") != SETTLING)
     is_control = pl.col("control").fill_null("") != ""
     is_traced = pl.col("control").fill_null("") == TRACED
-    attempts = all_attempts.filter(~is_traced)
+    is_separate = pl.col("control").fill_null("").is_in(SEPARATE)
+    attempts = all_attempts.filter(~is_separate)
     measured_runs = _counting_attempts(attempts)
     is_valid = pl.col("verdict") == "valid"
     emulated = measured_runs.filter(~is_control & is_valid)
     emulated = emulated.filter(pl.Series(is_emulated(emulated), dtype=pl.Boolean))
     one_per_run = without_times(measured_runs)
     traced = _counting_attempts(without_times(all_attempts).filter(is_traced & is_valid))
+    is_profiled = pl.col("control").fill_null("") == PROFILED
+    profiled = _counting_attempts(without_times(all_attempts).filter(is_profiled))
     controls = one_per_run.filter(is_control & is_valid)
     design_runs = one_per_run.filter(~is_control)
     usable = design_runs.filter(is_valid)
@@ -303,6 +312,7 @@ def gather(reader: CampaignReader) -> Evidence:
         reader, study, plan, attempts, usable, excluded, controls, traced, factors, primary,
         _titles(reader),
         emulated=emulated,
+        profiled=profiled,
         edited=getattr(reader, "edited", ()),
         validity_changed=getattr(reader, "validity_changed", ""),
         # Imported campaigns and campaigns executed by other programs have no stopping rule.

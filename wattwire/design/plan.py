@@ -11,18 +11,22 @@ differ only in their label, so their difference is noise; they are next to each 
 are. In the third, the sampler is silent between marks, which shows the cost of sampling.
 
 Runs that count system calls are in separate blocks after all other blocks, because counting slows a
-run down, and a slow run must not be a neighbour of a timed run. Settling runs precede the first
-block, in rounds that are numbered as block 0; those of a command let caches and files warm up.
+run down, and a slow run must not be a neighbour of a timed run. Runs that record layers are next to
+the timed run of their treatment, because their cost is a ratio of neighbours. They do not separate
+two variants, and the order of the other runs is the same without them.
+
+Settling runs precede the first block, in rounds that are numbered as block 0; those of a command
+let caches and files warm up.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from wattwire.design.settling import piloted
-from wattwire.model.study import TRACED, Plan
+from wattwire.model.study import PROFILED, TRACED, Plan
 from wattwire.model.treatment import Level, Treatment
 from wattwire.model.variants import FACTOR as VARIANT
 from wattwire.model.warm_up import SETTLING, SETTLING_RUNS
@@ -35,7 +39,7 @@ CONTROLS = (SAME, SAME_AGAIN, UNSAMPLED)
 class PlannedRun:
     """One planned run. `predecessor` is the id of the preceding run, or "".
 
-    `control` is "" for a run of the design, or one of CONTROLS, TRACED or SETTLING.
+    `control` is "" for a run of the design, or one of CONTROLS, TRACED, PROFILED or SETTLING.
     """
 
     run: str
@@ -54,9 +58,14 @@ class PlannedRun:
 
 
 def make_plan(
-    treatments: Sequence[Treatment], plan: Plan, settling_rounds: int = 0
+    treatments: Sequence[Treatment],
+    plan: Plan,
+    settling_rounds: int = 0,
+    profiled: Collection[str] = (),
 ) -> list[PlannedRun]:
     """Return all runs in order, which depends only on the seed.
+
+    `profiled` has the keys of the treatments whose layers can be recorded.
 
     Blocks and positions are numbered from 1. If no settling runs determine a warm-up in calls, each
     treatment has `settling_rounds` of them.
@@ -64,7 +73,8 @@ def make_plan(
     runs = _settling_runs(piloted(treatments, plan), plan, SETTLING_RUNS)
     runs = runs or _settling_runs(treatments, plan, settling_rounds)
     for block in range(1, plan.blocks + 1):
-        _add_block(runs, treatments, plan, block, plan.controls)
+        twins = profiled if block <= plan.layer_runs else ()
+        _add_block(runs, treatments, plan, block, plan.controls, profiled=twins)
     for block in range(plan.blocks + 1, plan.blocks + plan.syscall_runs + 1):
         _add_block(runs, treatments, plan, block, controls=False, kind=TRACED)
     return runs
@@ -105,6 +115,7 @@ def _add_block(
     block: int,
     controls: bool,
     kind: str = "",
+    profiled: Collection[str] = (),
 ) -> None:
     # Each block has a separate generator, so later blocks do not change the order of earlier
     # blocks.
@@ -119,11 +130,32 @@ def _add_block(
             groups.insert(rng.randint(0, len(groups)), group)
     for group in groups:
         rng.shuffle(group)
+    if profiled:
+        twins = random.Random(f"{plan.seed}:{block}:{PROFILED}")
+        groups = [_with_twins(group, profiled, twins) for group in groups]
     order = [run for group in groups for run in group]
     for position, (treatment, control) in enumerate(order, 1):
         predecessor = runs[-1].run if runs else ""
         name = f"b{block:02d}-p{position:03d}"
         runs.append(PlannedRun(name, block, position, treatment, predecessor, control))
+
+
+def _with_twins(
+    group: Sequence[tuple[Treatment, str]], profiled: Collection[str], rng: random.Random
+) -> list[tuple[Treatment, str]]:
+    """Return a group with a profiled run next to each plain run whose layers can be recorded.
+
+    Those of the first and the last run are at the ends, so two variants remain neighbours.
+    """
+    runs: list[tuple[Treatment, str]] = []
+    for at, (treatment, control) in enumerate(group):
+        pair = [(treatment, control)]
+        if not control and treatment.key in profiled:
+            is_inside = 0 < at < len(group) - 1 or len(group) == 1
+            precedes = rng.random() < 0.5 if is_inside else at == 0
+            pair.insert(0 if precedes else 1, (treatment, PROFILED))
+        runs += pair
+    return runs
 
 
 def _variants(treatments: Sequence[Treatment]) -> list[list[Treatment]]:

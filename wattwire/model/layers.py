@@ -20,8 +20,8 @@ POINTS = (*TRACED, *WRAPPED)
 """All points. A point's code in an event is its index here."""
 
 
-LOST_EVENTS, UNMARKED = "layers_lost", "layers_unmarked"
-INVALIDITIES = (LOST_EVENTS, UNMARKED)
+LOST_EVENTS, UNMARKED, UNJOINED = "layers_lost", "layers_unmarked", "layers_unjoined"
+INVALIDITIES = (LOST_EVENTS, UNMARKED, UNJOINED)
 """Codes of the reasons why a run's layers are not used."""
 
 

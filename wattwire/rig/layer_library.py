@@ -19,7 +19,7 @@ from wattwire.model.paths import cache_folder
 from wattwire.rig.cache import MARKER, require_own
 
 LIBRARY = "liblayerprof.so"
-FOLDER_VARIABLE = "WATTWIRE_LAYERS_DIR"
+FOLDER_VARIABLE, SIZE_VARIABLE = "WATTWIRE_LAYERS_DIR", "WATTWIRE_LAYERS_MIB"
 SOURCES = ("recorder.c", "tracepoints.c")
 COMPILE = (
     "-std=gnu11", "-O2", "-fPIC", "-shared", "-pthread", "-fexceptions", "-fvisibility=hidden",
@@ -88,7 +88,8 @@ def preload(library: Path, folder: Path, environment: dict[str, str]) -> dict[st
     preloads must not answer the calls that the wrappers record.
     """
     libraries = [str(library), *environment.get("LD_PRELOAD", "").replace(":", " ").split()]
-    return {"LD_PRELOAD": ":".join(libraries), FOLDER_VARIABLE: str(folder.resolve())}
+    size = {SIZE_VARIABLE: environment[SIZE_VARIABLE]} if SIZE_VARIABLE in environment else {}
+    return {"LD_PRELOAD": ":".join(libraries), FOLDER_VARIABLE: str(folder.resolve()), **size}
 
 
 def points_header() -> str:

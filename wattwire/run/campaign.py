@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Catalog
-from wattwire.design import PlannedRun, make_plan, more_blocks
+from wattwire.design import PlannedRun, more_blocks
 from wattwire.hosts.health.quiet import wait_until_quiet
 from wattwire.hosts.host import Host
 from wattwire.hosts.hosts import LOOPBACK_NETWORK, Hosts, LiveNetwork, here
@@ -38,6 +38,7 @@ from wattwire.run.crash import crash_point
 from wattwire.run.exec.command_run import CommandRun
 from wattwire.run.exec.process_rows import CommandResults
 from wattwire.run.failed_attempt import CODE, HARNESS_CODE, ends_campaign, keep_only_logs
+from wattwire.run.layers.recorder import prepared_library
 from wattwire.run.machine_description import describe_machines, energy_model, identity_of
 from wattwire.run.node_specs import payload_seed
 from wattwire.run.observing import note_duration
@@ -103,7 +104,7 @@ class CampaignRunner:
         self._rig = study.rig
         document = study.document
         prepared = self._prepare(study, options.choose)
-        plan = make_plan(prepared.treatments, study.plan, study.settling_rounds)
+        plan = prepared.plan(study.plan, study.settling_rounds)
         campaign = self.campaign
         selection = {PART: {"said": options.only, "unasked": prepared.unselected}}
         campaign.freeze(
@@ -208,6 +209,8 @@ class CampaignRunner:
                 f"{way.because}. Install strace, or skip these runs with "
                 "--set plan.syscall_runs=0."
             )
+        if study.plan.layer_runs:
+            prepared_library()
         self._builder = Builder(
             agent, lambda step: self._progress.event("building", **asdict(step))
         )
@@ -263,7 +266,8 @@ class CampaignRunner:
         """Return the stored plan, without treatments that could not be run at that time."""
         kept_keys = {row["treatment_key"] for row in self.campaign.plan if row["run"]}
         treatments = [t for t in prepared.treatments if t.key in kept_keys]
-        plan = make_plan(treatments, study.plan, study.settling_rounds)
+        stored = replace(prepared, treatments=treatments)
+        plan = stored.plan(study.plan, study.settling_rounds)
         repeated_keys = self.campaign.journal.get(AGAIN)
         if repeated_keys is not None:
             plan += more_blocks(plan, [t for t in treatments if t.key in repeated_keys], study.plan)
@@ -638,6 +642,7 @@ class CampaignRunner:
                 **columns,
             }
 
+        gaps = prepared.layer_gaps
         runs = [
             row(
                 run.treatment,
@@ -650,6 +655,7 @@ class CampaignRunner:
                     for role, cell in prepared.placed[run.treatment.key].cells.items()
                 },
                 skipped=None,
+                **({"layer_gap": gap} if (gap := gaps.get(run.treatment.key)) else {}),
             )
             for run in plan
         ]

@@ -17,6 +17,7 @@ from wattwire.model.hosts.clocks import ClockRelation, NodeClocks
 from wattwire.model.study import Study
 from wattwire.model.verdict import Outcome, Reason
 from wattwire.rig.host import TICK_NS
+from wattwire.run.layers.recorder import LayerRecorder
 from wattwire.run.node_specs import RunNode
 from wattwire.run.results import syscalls
 from wattwire.run.run_processes import ProcessState, RunProcesses
@@ -119,6 +120,8 @@ class RunRecord(HostRecord):
     leftovers: list[str] = field(default_factory=list)
     tracing: syscalls.Way | None = None
     """How this run counts system calls; None for all other runs."""
+    recorder: LayerRecorder | None = None
+    """What records the layers of this run; None for all other runs."""
     cores_level: str = FREE
     cores: list[MachineCores] = field(default_factory=list)
     """The CPUs of each machine, and those that the processes were given."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from wattwire.catalog import Bridge, Catalog, Cell, Middleware
 from wattwire.catalog.cells import MEMBERS
 from wattwire.catalog.manifest import read_toml
 from wattwire.catalog.only import only_gap
-from wattwire.design import expand
+from wattwire.design import PlannedRun, expand, make_plan
 from wattwire.hosts.cores import core_gap
 from wattwire.hosts.host import Host
 from wattwire.model.cores import CORES, FREE
@@ -19,13 +19,14 @@ from wattwire.model.flows import FLOW, FlowPart, flow_parts
 from wattwire.model.hosts.bridging import FACTOR as FACTOR_BRIDGE
 from wattwire.model.hosts.bridging import bridge_of
 from wattwire.model.metrics import SYSTEM_CALLS_COUNTED
-from wattwire.model.study import DEFAULT_COUNTS, DEFAULT_LEVELS, Study
+from wattwire.model.study import DEFAULT_COUNTS, DEFAULT_LEVELS, Plan, Study
 from wattwire.model.treatment import Level, Treatment
 from wattwire.model.variants import FACTOR
 from wattwire.model.words import plural
 from wattwire.rig import Builder, CellBuild
 from wattwire.rig.builds import NotBuiltError, check_requirements, check_services
 from wattwire.run.encodings import encoding_gap, reply_gap
+from wattwire.run.layers.profiling import layer_gap
 from wattwire.run.node_specs import PlacedTreatment, needs, outer_services
 from wattwire.run.placing import (
     NETWORK,
@@ -53,6 +54,14 @@ class Prepared:
     """`Cell.known_as` → the build of that cell."""
     unselected: int = 0
     """Number of treatments that `choose` excluded from the design; not in any other field."""
+
+    layer_gaps: dict[str, str] = field(default_factory=dict)
+    """Treatment key → the reason why its layers cannot be recorded; empty without layer runs."""
+
+    def plan(self, plan: Plan, settling_rounds: int = 0) -> list[PlannedRun]:
+        """Return all runs of the treatments in their order."""
+        profiled = {t.key for t in self.treatments if t.key not in self.layer_gaps}
+        return make_plan(self.treatments, plan, settling_rounds, profiled)
 
     @property
     def cells(self) -> dict[str, Mapping[str, Cell]]:
@@ -111,7 +120,9 @@ def prepare(
             continue
         treatments.append(treatment)
         placed[treatment.key] = PlacedTreatment(treatment, chosen, study.rig)
-    prepared = Prepared(treatments, placed, skipped, builds, unselected)
+    gaps = {key: layer_gap(each) for key, each in placed.items()} if study.plan.layer_runs else {}
+    layer_gaps = {key: gap for key, gap in gaps.items() if gap}
+    prepared = Prepared(treatments, placed, skipped, builds, unselected, layer_gaps)
     require_treatments(prepared, study)
     return prepared
 

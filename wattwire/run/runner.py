@@ -26,7 +26,7 @@ from wattwire.model.deployment import Deployment, service_of
 from wattwire.model.hosts.clocks import ClockRelation
 from wattwire.model.rig import NETNS
 from wattwire.model.setting_purposes import TLS
-from wattwire.model.study import TRACED
+from wattwire.model.study import PROFILED, TRACED
 from wattwire.model.treatment import Level
 from wattwire.model.verdict import Outcome, Reason, Verdict
 from wattwire.model.warm_up import SETTLING, SETTLING_S
@@ -38,6 +38,7 @@ from wattwire.run.certificates import make_certificates
 from wattwire.run.crash import crash_point
 from wattwire.run.dependencies import BEFORE_GO, DRAIN, WINDOW, fails, require
 from wattwire.run.failed_attempt import HARNESS_CODE
+from wattwire.run.layers.recorder import LayerRecorder
 from wattwire.run.lines import printable
 from wattwire.run.node_specs import (
     SECOND_NS,
@@ -185,6 +186,8 @@ class OneRun:
         )
         if planned.control == TRACED:
             self.record.tracing = syscalls.choose(self._agent.hello)
+        if planned.control == PROFILED:
+            self.record.recorder = LayerRecorder(attempt.folder)
 
     def _host_record(self, name: str, readings: str) -> HostRecord:
         """Return the empty record of a host. The first of a boot reads the machine's meters."""
@@ -538,7 +541,10 @@ class OneRun:
         argv = [*build.argv, "--spec", str(spec), "--out", str(out)]
         if self.record.tracing and self.record.tracing.name == syscalls.TRACER:
             argv = syscalls.traced(argv, out)
-        started = processes.submit(node.process, argv, build.env, str(out), lines=True)
+        env = build.env
+        if self.record.recorder is not None:
+            env = {**env, **self.record.recorder.environment(env)}
+        started = processes.submit(node.process, argv, env, str(out), lines=True)
         for wait in (folder_made, spec_written, started):
             wait()
 

@@ -70,7 +70,7 @@ CAMPAIGN_FILES = """\
 | `journal.sqlite` | started and finished runs, in order |
 | `runs/<id>/run.json` | commands, nodes, window, outcome, verdict with its reasons |
 | `runs/<id>/messages.parquet` | a row per message and receiver{messages} |
-| `runs/<id>/layers.parquet` | of `exec --layers`: a row per message and subscription |
+| `runs/<id>/layers.parquet` | of runs that record layers: a row per message and subscription |
 | `runs/<id>/quantities.parquet` | every reading of every meter (t_ns: monotonic clock) |
 | `runs/<id>/logs/`, `out/` | output of the processes, and their specs |
 | `commands.txt` | every distinct command line of the runs, with their number |

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,14 @@ from wattwire.cli.planning.rates_ahead import link_cautions, rate_lines
 from wattwire.cli.quantities import share, size_words
 from wattwire.cli.screen import duration_words
 from wattwire.cli.wrap import table, wrapped
-from wattwire.design import CONTROLS, PlannedRun, cautions, make_plan, piloted
+from wattwire.design import CONTROLS, PlannedRun, cautions, piloted
 from wattwire.hosts.hosts import here
 from wattwire.model.cores import CORES, FREE, Machine
 from wattwire.model.cores.descriptions import core_lines
 from wattwire.model.errors import EXIT_OK, MissingError, UsageError
 from wattwire.model.publication import READER_FILE
 from wattwire.model.rig import SSH
-from wattwire.model.study import Study, parse_study
+from wattwire.model.study import PROFILED, Study, parse_study
 from wattwire.model.treatment import Level, Treatment
 from wattwire.model.validity import ValidityLimits, disabled_limits
 from wattwire.model.warm_up import (
@@ -90,10 +91,12 @@ def print_plan(options: argparse.Namespace, started_agent: Callable[[], AgentCli
     builds = builds_ahead(prepared.cells, builder)
     present_meters = meters_here(agent)
     kept = prepared.treatments
-    runs = make_plan(kept, study.plan)
+    runs = prepared.plan(study.plan)
     expected = expectations(kept, prepared.cells, host.cores())
     estimate = forecast(study, runs, expected)
     print(wrapped(_headline(study, len(kept), runs, estimate, builds), WIDTH, hanging=""))
+    for line in _layer_lines(study, prepared, runs, expected):
+        _say(line)
     if prepared.unselected:
         _say(f"part of the design: --only {options.only} skips "
              f"{plural(prepared.unselected, 'other treatment')}")  # fmt: skip
@@ -170,6 +173,8 @@ def _headline(
     extra_runs = f" + {plural(traced, 'run')} for system calls" if traced else ""
     settling = sum(run.control == SETTLING for run in runs)
     extra_runs += f" + {plural(settling, 'settling run')}" if settling else ""
+    profiled = sum(run.control == PROFILED for run in runs)
+    extra_runs += f" + {plural(profiled, 'run')} for layers" if profiled else ""
     controls = f" and {plural(control, 'control run')}" if control else ""
     build_time = duration_words(sum(builds.values()))
     build_part = f", after {plural(len(builds), 'build')} in about {build_time}" if builds else ""
@@ -179,6 +184,27 @@ def _headline(
         f"{plural(len(runs), 'run')}, about {duration_words(estimate.seconds)} "
         f"(estimate: {estimate.run_seconds:.1f} s per run){build_part}."
     )
+
+
+def _layer_lines(
+    study: Study,
+    prepared: Prepared,
+    runs: Sequence[PlannedRun],
+    expected: Mapping[str, Expected],
+) -> Iterator[str]:
+    """Yield the number and the time of the runs that record layers, and why treatments have none.
+
+    The result is empty for a study without such runs.
+    """
+    profiled = [run for run in runs if run.control == PROFILED]
+    if profiled:
+        seconds = forecast(study, profiled, expected).seconds
+        yield (
+            f"layers: {plural(len(profiled), 'run')} of these, each next to its timed run, about "
+            f"{duration_words(seconds)}"
+        )
+    for reason, treatments in Counter(prepared.layer_gaps.values()).items():
+        yield f"layers: not of {plural(treatments, 'treatment')}: {reason}"
 
 
 def _warm_up_lines(study: Study, treatments: Sequence[Treatment]) -> list[str]:

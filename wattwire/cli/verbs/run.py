@@ -24,7 +24,7 @@ from wattwire.cli.verbs import add_verb, compare
 from wattwire.cli.verbs.report import answer_of, stamps_of, tell_answers, write_report
 from wattwire.cli.verbs.status import usable_by_side
 from wattwire.cli.wrap import columns, wrapped
-from wattwire.design import PlannedRun, make_plan
+from wattwire.design import PlannedRun
 from wattwire.model.errors import EXIT_NOTHING_USABLE, UsageError, WattwireError
 from wattwire.model.study import Study, parse_study
 from wattwire.model.validity import CONDITION_CODES
@@ -178,7 +178,7 @@ def _ask_first(options: argparse.Namespace, catalog: Catalog) -> None:
         expected = expectations(prepared.treatments, prepared.cells, host.cores())
         if warn:
             _warn(study, prepared)
-        return study, make_plan(prepared.treatments, study.plan), expected
+        return study, prepared.plan(study.plan), expected
 
     study, runs, expected = planned(options.preset, warn=True)
     if options.yes or not needs_confirmation(study, runs, expected):

@@ -30,7 +30,7 @@ from wattwire.cli.verbs import add_verb
 from wattwire.cli.verbs import run as campaigns
 from wattwire.cli.verbs.report import stamps_of
 from wattwire.cli.wrap import wrapped
-from wattwire.design import PlannedRun, make_plan
+from wattwire.design import PlannedRun
 from wattwire.model.cores import CORES, FREE, SAME, Machine, checked
 from wattwire.model.cores.descriptions import core_lines
 from wattwire.model.deployment import PATTERNS
@@ -136,7 +136,7 @@ def try_cells(options: argparse.Namespace) -> int:
     with agent_here() as agent:
         # The environment of a middleware may state that a cell cannot be built here.
         prepared = prepare(study, catalog, Builder(agent, look=True) if agent else None)
-    runs = make_plan(prepared.treatments, study.plan)
+    runs = prepared.plan(study.plan)
     expected = expectations(prepared.treatments, prepared.cells, host.cores())
     if not options.yes:
         confirm_long(study, runs, {}, expected)

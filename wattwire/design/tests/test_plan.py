@@ -174,3 +174,46 @@ def test_the_variants_of_a_treatment_are_neighbours_in_both_orders():
     # 360 pairs, with the base first in half of them; 3.5 standard deviations are 33.
     assert 147 <= orders["base"] <= 213
     assert len(first_treatments) > 6
+
+
+def test_each_profiled_run_is_next_to_its_timed_run_and_the_order_of_the_others_is_the_same():
+    kept = treatments()
+    profiled = {t.key for t in kept if t["language"] == "a"}
+    plan = {"blocks": 30, "seed": 3, "primary": "language"}
+    plain = make_plan(kept, Plan(**plan))
+    runs = make_plan(kept, Plan(**plan, layer_runs=20), profiled=profiled)
+    others = [r for r in runs if r.control != "layers"]
+    rows = [(r.block, r.treatment, r.control) for r in plain]
+    assert [(r.block, r.treatment, r.control) for r in others] == rows
+    twins = [r for r in runs if r.control == "layers"]
+    assert Counter((r.block, r.treatment.key) for r in twins) == {
+        (block, key): 1 for block in range(1, 21) for key in profiled
+    }
+    firsts = 0
+    for at, twin in enumerate(runs):
+        if twin.control != "layers":
+            continue
+        near = {step: runs[at + step] for step in (-1, 1) if 0 <= at + step < len(runs)}
+        sides = [
+            step
+            for step, run in near.items()
+            if (run.block, run.treatment, run.control) == (twin.block, twin.treatment, "")
+        ]
+        assert len(sides) == 1
+        firsts += sides == [1]
+    assert 0.3 < firsts / len(twins) < 0.7
+    assert all(b.predecessor == a.run for a, b in pairwise(runs))
+
+
+def test_without_layer_runs_or_profiled_treatments_the_plan_is_the_same():
+    kept, keys = treatments(), {t.key for t in treatments()}
+    plain = make_plan(kept, Plan(blocks=2))
+    assert make_plan(kept, Plan(blocks=2), profiled=keys) == plain
+    assert make_plan(kept, Plan(blocks=2, layer_runs=2)) == plain
+
+
+@pytest.mark.parametrize("value", [-1, 3, 1.5, "all"])
+def test_a_number_of_layer_runs_that_no_block_can_hold_is_refused(value):
+    plan = {"blocks": 2, "layer_runs": value}
+    with pytest.raises(UsageError, match=r"plan\.layer_runs.*allowed"):
+        parse_study("s", {**DOCUMENT, "plan": plan}, "s.toml")

@@ -19,11 +19,11 @@ from wattwire.model.study.parsing import (
     presets_of,
     read_study,
 )
-from wattwire.model.study.study import TRACED, AnswerRules, Goal, MeterUse, Plan, Study
+from wattwire.model.study.study import PROFILED, TRACED, AnswerRules, Goal, MeterUse, Plan, Study
 
 __all__ = [
-    "DEFAULT_COUNTS", "DEFAULT_LEVELS", "LEVEL_RULES", "RIG", "RIG_FACTORS", "STORED_KEYS",
-    "TOP_KEYS", "TRACED", "VERSION_MIN", "AnswerRules", "Goal", "MeterUse", "Plan", "Study",
-    "apply_preset", "check_baselines", "parse_frozen_study", "parse_study", "parse_validity",
-    "presets_of", "read_study",
+    "DEFAULT_COUNTS", "DEFAULT_LEVELS", "LEVEL_RULES", "PROFILED", "RIG", "RIG_FACTORS",
+    "STORED_KEYS", "TOP_KEYS", "TRACED", "VERSION_MIN", "AnswerRules", "Goal", "MeterUse", "Plan",
+    "Study", "apply_preset", "check_baselines", "parse_frozen_study", "parse_study",
+    "parse_validity", "presets_of", "read_study",
 ]  # fmt: skip

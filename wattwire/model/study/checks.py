@@ -127,6 +127,11 @@ def check_plan(study: Study, where: str) -> None:
         raise unknown(f"{where}: plan.primary", "factor", plan.primary, study.factors)
     if plan.blocks < 1:
         raise UsageError(f"{where}: plan.blocks: found {plan.blocks}; allowed: 1 or more blocks")
+    if plan.layer_runs > plan.blocks:
+        raise UsageError(
+            f"{where}: plan.layer_runs: found {plan.layer_runs}; allowed: 0 to plan.blocks "
+            f"({plan.blocks}), because a run that records layers is next to a timed run"
+        )
     if tick_hz <= 0 or tick_hz > TICK_HZ_MAX:
         raise UsageError(
             f"{where}: meters.tick_hz: found {tick_hz:g}; allowed: a rate above 0 Hz and at most "

@@ -23,7 +23,7 @@ from wattwire.model.variants import FACTOR as VARIANT
 from wattwire.model.variants import Variant
 from wattwire.model.warm_up import AUTO
 
-TRACED = "syscalls"
+TRACED, PROFILED = "syscalls", "layers"
 """Value of `control` for a run that counts system calls."""
 ANSWER_SCALES = ("log", "plain")
 BEST_OF = 'a list of factors, e.g. ["middleware", "language"]'
@@ -63,6 +63,10 @@ class Plan:
     syscall_runs: int = 0
     """Number of runs of each treatment that count system calls. They follow all blocks as control
     runs of the kind TRACED. No answer and no measured time uses them.
+    """
+    layer_runs: int = 0
+    """Number of first blocks in which each treatment also has a run of the kind PROFILED, which
+    records the layers of its messages. It is next to the timed run. No answer uses it.
     """
     stop_width: float = 0.0
     """Half-width of the primary ratio's confidence interval at which the campaign stops, as a share

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from wattwire.catalog import default_roots
 from wattwire.catalog.layer_tables import layer_tables
-from wattwire.model.layers import LOST_EVENTS, UNMARKED, Wrapper
+from wattwire.model.layers import LOST_EVENTS, UNJOINED, UNMARKED, Wrapper
 from wattwire.model.verdict import Reason, Verdict
 from wattwire.model.words import plural
 from wattwire.rig.layer_library import layer_library, preload
@@ -42,19 +45,32 @@ class LayerRecorder:
         self._recordings.mkdir(exist_ok=True)
         self._library, self._wrappers = prepared_library()
 
-    def environment(self) -> dict[str, str]:
-        """Return the variables that make a process and its children record their layers."""
-        return preload(self._library, self._recordings, dict(os.environ))
+    def environment(self, own: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Return the variables that make a process and its children record their layers.
 
-    def collect(self, span: tuple[int, int]) -> tuple[dict[str, Any], list[Reason]]:
+        `own` are further variables of the process, which replace those of wattwire.
+        """
+        return preload(self._library, self._recordings, {**os.environ, **(own or {})})
+
+    def discard(self) -> None:
+        """Remove the files of the processes of a run without results."""
+        shutil.rmtree(self._recordings, ignore_errors=True)
+
+    def collect(
+        self,
+        span: tuple[int, int],
+        completed: Callable[[pl.DataFrame], pl.DataFrame] | None = None,
+    ) -> tuple[dict[str, Any], list[Reason]]:
         """Write the table of the deliveries in the span (ns), and remove the processes' files.
 
-        Return the run document's part and the reasons against the run.
+        `completed` adds columns to the table. Return the run document's part and the reasons
+        against the run.
         """
         recordings = read_recordings(self._recordings)
         result = deliveries(recordings, span)
-        write_table(result.frame, self._folder / TABLE)
-        shutil.rmtree(self._recordings)
+        table = completed(result.frame) if completed else result.frame
+        write_table(table, self._folder / TABLE)
+        self.discard()
         document = self._document(recordings, result)
         return document, list(_reasons(document))
 
@@ -90,3 +106,14 @@ def _reasons(document: dict[str, Any]) -> list[Reason]:
         )
         reasons.append(Reason(Verdict.INVALID, UNMARKED, text))
     return reasons
+
+
+def unjoined(document: dict[str, Any]) -> list[Reason]:
+    """Return the reason against a run of nodes of which no message was seen at both ends."""
+    if document["deliveries"]:
+        return []
+    text = (
+        "no message was recorded at both of its ends; the nodes must load the library that records "
+        "layers (no static program), and call the client library's tracepoints (Jazzy or later)"
+    )
+    return [Reason(Verdict.INVALID, UNJOINED, text)]

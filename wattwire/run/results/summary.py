@@ -21,6 +21,8 @@ from wattwire.model.study import Study
 from wattwire.model.verdict import COMPLETE, Outcome, Reason, Verdict, worst
 from wattwire.model.warm_up import SETTLING
 from wattwire.model.words import number, plural
+from wattwire.run.layers.profiling import with_records
+from wattwire.run.layers.recorder import unjoined
 from wattwire.run.node_specs import MILLISECOND_NS, SECOND_NS, RunNode, warm_up_calls
 from wattwire.run.record import HostRecord, OpenAttempt, RunRecord
 from wattwire.run.results import (
@@ -85,6 +87,8 @@ class Collected:
         figures |= wire_figures
         self.reasons: list[Reason] = [*file_reasons, *reasons, *on_wire]
         self.calls = self._system_calls()
+        self.layers, layer_reasons = self._layers()
+        self.reasons += layer_reasons
         self.row = {**self._responses(models), **figures}
         cores_row, self.cores, cores_reasons = cores.where_it_ran(
             record, self.readings, self.row.get("sent_in_cost_window")
@@ -110,7 +114,9 @@ class Collected:
         collected.messages = Messages.of(empty)
         write_table(empty, collected._messages_path)
         collected.quantities = pl.DataFrame(schema=QUANTITY_SCHEMA)
-        collected.calls, collected.cores = {}, {}
+        collected.calls, collected.cores, collected.layers = {}, {}, {}
+        if record.recorder is not None:
+            record.recorder.discard()
         collected.reasons = [*record.reasons, reason]
         collected.verdict = worst(collected.reasons)
         collected.row = collected._identity()
@@ -424,6 +430,27 @@ class Collected:
             "way": way.name, "because": way.because, "processes": processes, "messages": messages,
         }  # fmt: skip
 
+    def _layers(self) -> tuple[dict[str, Any], list[Reason]]:
+        """Write the layers of the messages after the warm-up; return `layers` of run.json.
+
+        Return the reasons against the run, too. There are none if the run records no layers.
+        """
+        record = self.record
+        if record.recorder is None:
+            return {}, []
+        if not record.window.get("end_ns"):
+            record.recorder.discard()
+            return {}, []
+        states = record.processes.states
+        pids = {n.node: s.pid for n in record.nodes if (s := states.get(n.process)) and s.pid}
+        nodes = {pid: node for node, pid in pids.items() if list(pids.values()).count(pid) == 1}
+        messages = pl.read_parquet(self._messages_path, glob=False)
+        span = record.window["cost_begin_ns"], record.window["end_ns"]
+        document, reasons = record.recorder.collect(
+            span, lambda frame: with_records(frame, messages, nodes)
+        )
+        return document, [*reasons, *unjoined(document)]
+
     def _judge_saturation(self) -> None:
         """Set the outcome if messages remained in a queue, or if the backlog grew without end.
 
@@ -664,6 +691,7 @@ class Collected:
             "resolution": evidence.resolution(record),
             "seconds": record.seconds,
             "syscalls": self.calls or None,
+            **({"layers": self.layers} if self.layers else {}),
             "cores": self.cores or None,
             **_host_document(record),
             **({"hosts": self._hosts_document()} if record.clock_relations else {}),

@@ -1,4 +1,4 @@
-"""Compute the rows of topics and paths of `exec --layers`, as means over the repeats."""
+"""Compute the rows of topics and paths of `exec --layers` as means, and the layers of a study."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from wattwire.analysis.charts import Chart, rounded
 from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.topics.layers.profiled import Profiled, profiled
 from wattwire.analysis.topics.processes.executed import Value, mean_of
 from wattwire.model.layers import INVALIDITIES, LAYERS
 from wattwire.model.variants import FACTOR
@@ -98,10 +99,13 @@ class Layers:
     absent: tuple[Absence, ...] = ()
     invalid: tuple[str, ...] = ()
     chart: Chart = field(default_factory=Chart)
+    study: Profiled = field(default_factory=Profiled)
 
 
 def layers(evidence: Evidence) -> Layers:
-    """Return the layers of a campaign of `exec --layers`; empty for others."""
+    """Return the layers of a campaign; empty for one that records none."""
+    if not evidence.imported and evidence.study.request is None:
+        return Layers(study=profiled(evidence))
     documents, invalid = _documents(evidence), tuple(_invalidities(evidence))
     if not documents:
         return Layers(is_recorded=bool(invalid), invalid=invalid)

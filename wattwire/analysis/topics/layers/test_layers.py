@@ -8,6 +8,12 @@ import polars as pl
 import pytest
 
 from wattwire.analysis.topics.layers.numbers import Absence, Hop, Layers, layers
+from wattwire.analysis.topics.layers.profiled import (
+    Gap,
+    Profiled,
+    RecordingCost,
+    TreatmentLayer,
+)
 from wattwire.model.layers import LAYERS, UNMARKED
 from wattwire.report.parts import Table
 from wattwire.report.topic_page import topic_page
@@ -97,3 +103,20 @@ def test_no_message_is_stated_with_its_cause() -> None:
 
 def test_hops_name_both_nodes() -> None:
     assert Hop("", "/a", "/s", "/r", 1.0, 1, 1, 1.0, 1.0, 1.0).way == "/s → /r"
+
+
+def test_the_page_of_a_study_has_the_layers_their_cost_and_the_treatments_without() -> None:
+    layer = TreatmentLayer("one cell", LAYERS[0].title, LAYERS[0].category, 12.5, 100.0, 1)
+    study = Profiled(
+        3, (layer,), (RecordingCost("one cell", 1.07, 1),), (Gap("no table of functions", ("b",)),),
+        ("b01-p001: 5 events had no room",),
+    )  # fmt: skip
+    page = topic_page("layers", Layers(study=study))
+    assert page.title == "Layers of messages"
+    tables = {part.id: str(part) for _, part in page.parts if isinstance(part, Table)}
+    assert set(tables) == {"layers-medians", "layers-cost"}
+    assert "12.5" in tables["layers-medians"]
+    assert LAYERS[0].category in tables["layers-medians"]
+    assert "1.07" in tables["layers-cost"]
+    assert any("no table of functions" in text for text in page.texts)
+    assert any("had no room" in text for text in page.texts)
