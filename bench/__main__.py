@@ -36,13 +36,12 @@ from bench import (
     sequential,
     summary_row,
     syscalls,
-    topics,
     validity,
 )
 from bench.coprocessing import bridge_memory, engines, planted_break_even, round_trips
 from bench.nodes import Bench, bench, make_cells_known, own_cost_roles
 from bench.pairs import PAIRS, abba, compared, lost_pairs, table
-from bench.peers import commands, pipeline, step_costs, tools
+from bench.peers import commands, pipeline, step_costs, tools, topics
 from bench.peers.libraries import comparisons
 from bench.recorded_layers import costs, delays
 from bench.rigs import bridges, links, planted_links

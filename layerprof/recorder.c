@@ -279,9 +279,9 @@ static void *search_symbol(const char *pattern, const char *name, const void *ow
   return symbol;
 }
 
-/* Return the next definition of a symbol, as a program is linked to it. Before glibc 2.36, RTLD_NEXT
- * gives the oldest version of a symbol, and the oldest pthread_cond_wait() expects another condition
- * variable. A handle of the same library gives the default version. */
+/* Return the next definition of a symbol, as a program is linked to it. Before glibc 2.36,
+ * RTLD_NEXT gives the oldest version of a symbol, and the oldest pthread_cond_wait() expects
+ * another condition variable. A handle of the same library gives the default version. */
 static void *next_symbol(const char *name, const void *own) {
   void *symbol = dlsym(RTLD_NEXT, name);
   Dl_info library;

@@ -40,9 +40,12 @@ def test_a_total_an_amount_and_a_match_count_differently():
         assert counter.count == count
 
 
-def test_a_group_that_holds_no_number_is_named():
-    with pytest.raises(UsageError, match="group n matched 'idle'"):
-        MessageCounter("(?P<n>idle)").line("idle")
+def test_a_group_that_holds_no_number_is_named_and_ends_the_count():
+    counter = MessageCounter(r"(?P<n>\w+) messages")
+    for line in ("3 messages", "idle messages", "5 messages"):
+        counter.line(line)
+    assert "group n matched 'idle'" in counter.problem
+    assert counter.count is None
 
 
 def test_a_log_is_followed_in_pieces_and_its_bound_is_noticed(tmp_path):

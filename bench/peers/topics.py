@@ -19,7 +19,7 @@ from wattwire.rig import AgentClient, Builder, CellBuild
 from wattwire.rig.builds import merge_env
 from wattwire.run.probing.watching import Watch, WatchRequest
 
-BARE = Path(__file__).with_name("bare")
+BARE = Path(__file__).parents[1] / "bare"
 PROBE, CELL = "ros2/probe", "ros2/python"
 SECONDS = 4.0
 PROMISE = 1 / 3
