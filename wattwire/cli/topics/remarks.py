@@ -86,7 +86,7 @@ def _stream(stream: Stream, result: Watched, probe: Probe) -> Iterator[str]:
     elif stream.silent_s is not None:
         yield (
             f"{name}: no message in the last {duration(stream.silent_s)} of the window; its "
-            "publisher has stopped or died."
+            "publisher may have ended, or had nothing to publish."
         )
     if stream.faults is None and stream.messages:
         yield f"{name}: {probe.remedies['unsequenced']}, so losses are unknown."

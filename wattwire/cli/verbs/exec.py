@@ -20,8 +20,8 @@ examples:
       --value-from p50_ms --margin 5%
 
 wattwire measures CPU time, memory, threads, context switches and, if a counter is readable, energy.
-It does not measure latency, loss and throughput; use `wattwire try` or a study for these. With
---layers, it records the latency of ROS 2 topics in the command's processes.
+With --layers, it also records the latency of ROS 2 topics in the command's processes. Latency, loss
+and throughput of other systems need `wattwire topics`, `wattwire try` or a study.
 The command's input is empty. Its output goes to a log and to standard error. At the end of --for,
 wattwire sends it SIGINT, then SIGTERM, then SIGKILL. Attached processes receive no signals.
 """

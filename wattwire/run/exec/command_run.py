@@ -190,9 +190,11 @@ class CommandRun(OneRun):
             self._baseline("machine", self._baseline_before_s())
 
     def _is_metered(self) -> bool:
-        """Return whether an energy counter is readable. Without one, a long baseline has no use."""
+        """Return whether the run reads an energy counter. Else, a long baseline has no use."""
+        used = {name for host in self._hosts.values() for name in self._meters(host)}
         return any(
             meter["state"] == "present"
+            and meter["name"] in used
             and any(
                 quantity["unit"] == "uj"
                 and quantity["kind"] == "measured"

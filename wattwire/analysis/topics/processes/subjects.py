@@ -10,13 +10,14 @@ SUBJECT_MAX = 80
 
 
 def subject(request: Request) -> str:
-    """Return the command line and the labels of the attached systems, each shortened.
+    """Return the command line, or the name of the probe, and the labels of the attached systems.
 
-    A long command hides no attached system, because the figures after it are those of both.
+    Each is shortened. A long command hides no attached system, because the figures after it are
+    those of both.
     """
     attached = _shortened(", ".join(target.label for target in request.attached), SUBJECT_MAX // 2)
     space = SUBJECT_MAX - len(" and ") - len(attached) if attached else SUBJECT_MAX
-    command = _shortened(shlex.join(request.command), space)
+    command = _shortened(request.probe or shlex.join(request.command), space)
     return " and ".join(part for part in (command, attached) if part)
 
 
