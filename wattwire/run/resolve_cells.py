@@ -26,7 +26,7 @@ from wattwire.model.words import plural
 from wattwire.rig import Builder, CellBuild
 from wattwire.rig.builds import NotBuiltError, check_requirements, check_services
 from wattwire.run.encodings import encoding_gap, reply_gap
-from wattwire.run.layers.profiling import layer_gap
+from wattwire.run.layers.gaps import layer_gap
 from wattwire.run.node_specs import PlacedTreatment, needs, outer_services
 from wattwire.run.placing import (
     NETWORK,
