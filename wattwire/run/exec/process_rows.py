@@ -58,6 +58,17 @@ class CommandResults(Collected):
         assert request is not None
         return request.labels
 
+    @property
+    def _summed(self) -> list[str]:
+        """Return the subjects whose costs the totals add.
+
+        A probe that watches attached processes is no part of them.
+        """
+        request = self.study.request_of(self.planned.treatment)
+        assert request is not None
+        is_watched = bool(request.probe and request.attached)
+        return [name for name in self._labels if not (is_watched and name == COMMAND)]
+
     def _warm_up_calls(self) -> int:
         return 0
 
@@ -293,14 +304,16 @@ class CommandResults(Collected):
         self._model = models.get(self.record.name)
         self.processes = tuple(row for name in names for row in self._subject_rows(name))
         cpu_ns = {name: self._cpu_ns(name) for name in names}
-        used_ns = total(cpu_ns.values())
+        used_ns = total(cpu_ns[name] for name in self._summed)
         exit_status = record.exit or {}
         window, messages = record.span, record.messages
         shares = {
             column("cpu_share", name): None if ns is None else ns / SECOND_NS / self._window_s
             for name, ns in cpu_ns.items()
         }
-        per_message = None if used_ns is None or not messages else used_ns / 1000 / messages
+        # The messages of a probe are those of all topics, not of the attached processes.
+        sent = messages if self._summed == names else None
+        per_message = None if used_ns is None or not sent else used_ns / 1000 / sent
         return {
             "window_s": self._window_s,
             "cost_window_s": self._window_s,
@@ -320,7 +333,7 @@ class CommandResults(Collected):
             **life_costs(self._readings, [COMMAND] if COMMAND in names else []),
             **self._energies,
             "energy_attributed_j": total(
-                self._energies.get(column("energy_j", name)) for name in names
+                self._energies.get(column("energy_j", name)) for name in self._summed
             ),
             **self._powers,
             "processes": sum(1 for row in self.processes if row.get("pid")),
@@ -370,7 +383,7 @@ class CommandResults(Collected):
             return usage["user_ns"] / total_ns if total_ns else None
         ticks = [
             _ticks_ns(member, self._member_before(subject, member["subject"]))
-            for subject in self._labels
+            for subject in self._summed
             for member in members_in_window(self.record.after[subject]["members"], self.record.span)
         ]
         used_ns = sum(user_ns + system_ns for user_ns, system_ns in ticks)
@@ -380,7 +393,7 @@ class CommandResults(Collected):
         """Return the memory (KiB) of each subject, and the sums; None if any is unknown."""
         memories = {name: self._memory(name) for name in self._labels}
         sums: dict[str, Any] = {
-            key: total(memory[key] for memory in memories.values())
+            key: total(memories[name][key] for name in self._summed)
             for key in next(iter(memories.values()))
         }
         return {
@@ -399,11 +412,12 @@ class CommandResults(Collected):
         exit_status = self.record.exit or {}
         usage = exit_status.get("rusage") if self.record.ended_by == "itself" else None
         in_window = usage is not None and not self.record.before.get(COMMAND)
-        peaks_kib = [row.get("memory_peak_kib") for row in self.processes]
-        if in_window and usage is not None:
+        processes = [row for row in self.processes if row["subject"] in self._summed]
+        peaks_kib = [row.get("memory_peak_kib") for row in processes]
+        if in_window and usage is not None and COMMAND in self._summed:
             peaks_kib.append(usage["maxrss_bytes"] / 1024)
         known_kib = [kib for kib in (summed_kib, *peaks_kib) if kib is not None]
-        is_alone = len(self.processes) == 1 and not self.processes[0].get("memory_peak_is_bound")
+        is_alone = len(processes) == 1 and not processes[0].get("memory_peak_is_bound")
         return {
             "memory_peak_kib": max(known_kib, default=None),
             "memory_peak_is_bound": not is_alone,

@@ -16,6 +16,8 @@ def subject(request: Request) -> str:
     those of both.
     """
     attached = _shortened(", ".join(target.label for target in request.attached), SUBJECT_MAX // 2)
+    if request.probe and attached:  # the costs are those of the attached systems
+        return f"{attached}, watched by {request.probe}"
     space = SUBJECT_MAX - len(" and ") - len(attached) if attached else SUBJECT_MAX
     command = _shortened(request.probe or shlex.join(request.command), space)
     return " and ".join(part for part in (command, attached) if part)

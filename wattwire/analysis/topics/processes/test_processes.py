@@ -31,6 +31,14 @@ def test_the_first_sentence_names_every_system_and_states_a_mean_of_two_repeats(
     assert "used 0.200 s of CPU time in 2 × 2.00 s." in WORDS.costs(result)
 
 
+def test_the_costs_of_watched_systems_are_not_named_after_the_probe() -> None:
+    attached = (Target("pid:1234", pid=1234),)
+    rows = [{"verdict": "valid", "block": 1, "window_s": 2.0, "cpu_s": 0.1}]
+    watched = Request(command=("p",), attached=attached, probe="mw/probe")
+    assert costs(executed_of(rows, watched)).subject == "pid:1234, watched by mw/probe"
+    assert costs(executed_of(rows, Request(command=("p",), probe="mw/probe"))).subject == "mw/probe"
+
+
 def test_a_cost_has_an_interval_from_three_repeats_on() -> None:
     rows = [{"verdict": "valid", "block": b, "window_s": 2.0, "cpu_s": 1.0 + b} for b in range(3)]
     assert costs(executed_of(rows[:2])).cpu_s == 1.5
