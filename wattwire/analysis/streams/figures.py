@@ -2,36 +2,61 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator
 
 from wattwire.analysis.streams.numbers import Stream, Watched
+from wattwire.model.words import count, listed
 
 
-def figures_of(result: Watched) -> dict[str, float]:
-    """Return name → value of the figures of all streams. The end of a name gives its unit.
+def figures_of(result: Watched) -> tuple[dict[str, float], list[str]]:
+    """Return name → value of the figures of all streams, and notes on what has none.
 
-    A name begins with the topic. If several publishers share a topic, the node follows, and if they
-    share both, a number.
+    The end of a name gives the unit. A name begins with the topic. If several nodes publish on a
+    topic, the node follows, so that no figure changes to another node without a word. Publishers
+    without a name of their own have no figures, because the next run could exchange them.
     """
+    streams = [stream for stream in result.streams if stream.messages]
+    names = list(_names(streams))
+    uses = Counter(names)
     figures: dict[str, float] = {}
-    for name, stream in zip(_names(result.streams), result.streams, strict=True):
-        for figure, value in _figures(stream):
-            if value is not None:
-                figures[f"{name}_{figure}"] = float(value)
-    return figures
+    notes = [
+        f"{topic} has several publishing nodes, so the names of its figures contain the node"
+        for topic in dict.fromkeys(stream.topic for stream in streams)
+        if len({stream.node for stream in streams if stream.topic == topic}) > 1
+    ]
+    for name, stream in zip(names, streams, strict=True):
+        if uses[name] == 1:
+            own = {f"{name}_{figure}": value for figure, value in _figures(stream)}
+            known = {key: float(value) for key, value in own.items() if value is not None}
+            infinite = [key for key, value in known.items() if math.isinf(value)]
+            figures |= {key: known[key] for key in known if key not in infinite}
+            if infinite:
+                notes.append(
+                    f"{listed(infinite)}: not stored, because they fall on lost messages, which "
+                    "are infinitely late"
+                )
+    for name, number in uses.items():
+        if number > 1:
+            pairs = zip(streams, names, strict=True)
+            topics = sorted({stream.topic for stream, used in pairs if used == name})
+            notes.append(
+                f"{listed(topics)}: {count(number)} publishers share the name {name}, so no "
+                "figures of them are stored. Give the nodes different names."
+            )
+    return figures, notes
 
 
 def _names(streams: list[Stream]) -> Iterator[str]:
-    topics = Counter(_identifier(stream.topic) for stream in streams)
-    used: Counter[str] = Counter()
+    """Yield the first part of the figures' names, per stream."""
+    nodes = {(stream.topic, stream.node) for stream in streams}
+    nodes_of_topic = Counter(topic for topic, _ in nodes)
     for stream in streams:
         name = _identifier(stream.topic)
-        if topics[name] > 1:
-            name = f"{name}_of_{_identifier(stream.node)}"
-        used[name] += 1
-        yield name if used[name] == 1 else f"{name}_{used[name]}"
+        several = nodes_of_topic[stream.topic] > 1
+        yield f"{name}_of_{_identifier(stream.node)}" if several else name
 
 
 def _identifier(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -9,14 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wattwire.analysis.streams.recorded import NO_SEQUENCE, NO_STAMP, Graph, Records
-from wattwire.stats.series.percentiles import nearest_rank
+from wattwire.analysis.streams.published import Published, published_in, successors_joined
+from wattwire.analysis.streams.recorded import NO_STAMP, Graph, Records
+from wattwire.stats.results import TooFew
+from wattwire.stats.series.percentiles import percentile
 from wattwire.stats.series.streams import (
     SequenceFaults,
     arrivals,
     clock_jumps,
     first_occurrences,
+    received_between,
     sequence_faults,
+    with_losses,
 )
 
 AGE_NS_MAX = 86_400 * 1_000_000_000
@@ -28,17 +33,34 @@ SILENT_S_MIN = 1.0
 """A publisher is silent at the end after this number of its intervals, and at least this time."""
 OTHER_HOST, NO_TIME, AHEAD, NO_MESSAGE = "other_host", "no_time", "ahead", "no_message"
 NO_STAMPS, ZERO_STAMPS, OTHER_CLOCK = "no_stamps", "zero_stamps", "other_clock"
+TOO_FEW, LOST = "too_few", "lost"
+TRANSIENT_LOCAL = "transient_local"
+SHARES = {"p50_us": 0.5, "p95_us": 0.95, "p99_us": 0.99}
 
 
 @dataclass(frozen=True)
 class Delays:
-    """Percentiles of the delays of messages, in µs."""
+    """Percentiles of the delays of messages, in µs.
 
-    p50_us: float
-    p95_us: float
-    p99_us: float
+    A percentile is None if there are too few messages, and infinite if it falls on lost ones.
+    """
+
+    p50_us: float | None
+    p95_us: float | None
+    p99_us: float | None
     max_us: float
     count: int
+    """Messages whose delay is known."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields. Null is the value of a percentile with a reason."""
+        fields = asdict(self)
+        reasons = {
+            name: TOO_FEW if fields[name] is None else LOST
+            for name in (*SHARES, "max_us")
+            if fields[name] is None or math.isinf(fields[name])
+        }
+        return {**fields, **dict.fromkeys(reasons), "reasons": reasons}
 
 
 @dataclass(frozen=True)
@@ -61,7 +83,7 @@ class Stream:
     node: str
     type: str
     gid: str
-    qos: Mapping[str, Any]
+    qos: Mapping[str, Any] | None
     same_host: bool | None
     messages: int
     before: int
@@ -82,9 +104,15 @@ class Stream:
     """Time (s) from the last message to the end of the window, if the publisher fell silent."""
     gone: bool
     """Whether the graph no longer had the publisher at the end."""
+    publishers: int = 1
+    """Publishers of this node that followed one another, as after a restart."""
+    unattributed: bool = False
+    """Whether the messages tell publishers apart, but not which node sent them."""
 
     def as_json(self) -> dict[str, Any]:
-        return {"kind": "stream", **asdict(self)}
+        delays = {"latency": self.latency, "age": self.age}
+        known = {name: value.as_json() for name, value in delays.items() if value is not None}
+        return {"kind": "stream", **asdict(self), **known}
 
 
 @dataclass(frozen=True)
@@ -106,110 +134,131 @@ class Watched:
     cost: ProbeCost | None
     jumps: list[tuple[float, float]] = field(default_factory=list)
     """Time (s) in the window and movement (s) of each jump of the wall clock."""
+    subscribed_s: dict[str, float] = field(default_factory=dict)
+    """Topic → time (s) in the window at which the probe subscribed to it."""
 
 
 def watched(graph: Graph, records: Records, begin_ns: int, end_ns: int) -> Watched:
     """Return the numbers of the window from `begin_ns` to `end_ns` (monotonic)."""
-    monotonic_ns = records["monotonic_ns"]
-    first, last = np.searchsorted(monotonic_ns, [begin_ns, end_ns])
-    inside, before = records[first:last], records[:first]
+    first, last = np.searchsorted(records["monotonic_ns"], [begin_ns, end_ns])
+    inside = records[first:last]
     jumps = clock_jumps(inside["taken_ns"], inside["monotonic_ns"])
-    counts_before = np.bincount(before["stream"]) if before.size else np.empty(0, np.int64)
-    order = np.argsort(inside["stream"], kind="stable")
-    indices = inside["stream"][order]
-    streams = []
-    for index, fact in graph.streams.items():
-        own = inside[order[slice(*np.searchsorted(indices, [index, index + 1]))]]
-        count_before = int(counts_before[index]) if index < counts_before.size else 0
-        is_kept = _kept_for_new_readers(graph, fact, own)
-        count_before += int(np.count_nonzero(is_kept))
-        own = own[~is_kept]
-        if fact.get("read") is False and not own.size:
-            continue
-        if not own.size and _was_gone_before(graph, index, begin_ns):
-            continue
-        is_usable = np.ones(own.size, dtype=np.bool_)
-        for jump_ns, _ in jumps:
-            after_ns = own["monotonic_ns"] - jump_ns
-            is_usable &= (after_ns < 0) | (after_ns > AFTER_JUMP_NS)
-        streams.append(_stream(fact, own, is_usable, count_before, end_ns, index in graph.gone_ns))
+    published = successors_joined(list(published_in(graph, records, begin_ns, end_ns)))
+    streams = [_stream(one, graph, jumps, begin_ns, end_ns) for one in published]
     return Watched(
         window_s=(end_ns - begin_ns) / 1e9,
         streams=sorted(streams, key=lambda stream: (stream.topic, stream.node, stream.gid)),
         graph=graph,
         cost=_cost(graph, begin_ns, end_ns),
         jumps=[((at_ns - begin_ns) / 1e9, moved_ns / 1e9) for at_ns, moved_ns in jumps],
+        subscribed_s={
+            name: (topic["subscribed_monotonic_ns"] - begin_ns) / 1e9
+            for name, topic in graph.topics.items()
+            if begin_ns < topic.get("subscribed_monotonic_ns", 0) < end_ns
+        },
     )
 
 
-def _was_gone_before(graph: Graph, index: int, begin_ns: int) -> bool:
-    return graph.gone_ns.get(index, begin_ns) < begin_ns
+def _is_kept_for_new_readers(published: Published, graph: Graph) -> NDArray[np.bool_]:
+    """Return which messages of the window were published before the probe subscribed.
 
-
-def _kept_for_new_readers(
-    graph: Graph, fact: Mapping[str, Any], records: Records
-) -> NDArray[np.bool_]:
-    """Return which messages were published before the probe subscribed to their topic.
-
-    A publisher with the durability transient_local sends them to each new reader. Their age says
-    nothing about the way of a message.
+    A publisher with the durability transient_local sends them to each new reader, so their delay
+    says nothing about the way of a message. The clock of another host cannot show it.
     """
-    subscribed_ns = graph.topics.get(fact.get("topic", ""), {}).get("subscribed_ns")
-    if subscribed_ns is None or fact.get("same_host") is False:
+    fact, records = published.fact, published.inside
+    qos = fact.get("qos") or {}
+    topic = graph.topics.get(fact.get("topic", ""), {})
+    subscribed_ns = topic.get("subscribed_monotonic_ns")
+    if (
+        subscribed_ns is None
+        or fact.get("same_host") is not True
+        or qos.get("durability") != TRANSIENT_LOCAL
+    ):
         return np.zeros(records.size, dtype=np.bool_)
-    return (records["source_ns"] > 0) & (records["source_ns"] < subscribed_ns)
+    # The difference of two readings of the wall clock survives that the clock is set.
+    published_ns = records["monotonic_ns"] - (records["taken_ns"] - records["source_ns"])
+    is_taken_later = records["monotonic_ns"] >= subscribed_ns
+    return (records["source_ns"] > 0) & (published_ns < subscribed_ns) & is_taken_later
+
+
+def _is_usable(records: Records, graph: Graph, jumps: list[tuple[int, int]]) -> NDArray[np.bool_]:
+    """Return which messages have a usable delay.
+
+    It is not usable shortly after a jump of the clock, nor if the probe took nothing at the
+    publication, because it scanned the graph.
+    """
+    is_usable = np.ones(records.size, dtype=np.bool_)
+    for jump_ns, _ in jumps:
+        after_ns = records["monotonic_ns"] - jump_ns
+        is_usable &= (after_ns < 0) | (after_ns > AFTER_JUMP_NS)
+    if graph.scans:
+        begins_ns, ends_ns = np.array(graph.scans, dtype=np.int64).T
+        at = np.searchsorted(begins_ns, records["source_ns"], side="right") - 1
+        is_usable &= (at < 0) | (records["source_ns"] > ends_ns[at])
+    return is_usable
 
 
 def _stream(
-    fact: Mapping[str, Any],
-    records: Records,
-    is_usable: NDArray[np.bool_],
-    before: int,
-    end_ns: int,
-    gone: bool,
+    published: Published, graph: Graph, jumps: list[tuple[int, int]], begin_ns: int, end_ns: int
 ) -> Stream:
-    """Return a publisher's stream. `is_usable` states which records have a usable latency."""
+    """Return the numbers of a publisher."""
+    fact, inside = published.fact, published.inside
     same_host = fact.get("same_host")
-    faults = None
-    if records.size and not np.any(records["sequence"] == NO_SEQUENCE):
-        faults = sequence_faults(records["sequence"])
-        is_usable = is_usable & first_occurrences(records["sequence"])
-    arrival = arrivals(records["monotonic_ns"])
-    mean = float(np.mean(records["bytes"])) if records.size else None
-    rate_hz = arrival.rate_hz
-    latency, no_latency = _latency(records[is_usable], same_host)
-    age, no_age, stamps = _age(records[is_usable], same_host)
-    silent_s = None
-    if records.size and rate_hz:
-        since_last_s = (end_ns - int(records["monotonic_ns"][-1])) / 1e9
-        if since_last_s > max(SILENT_S_MIN, SILENT_INTERVALS / rate_hz):
-            silent_s = since_last_s
+    is_kept = _is_kept_for_new_readers(published, graph)
+    is_first, faults, received = np.ones(inside.size, dtype=np.bool_), None, None
+    if published.is_numbered and not np.all(is_kept):
+        before, after = published.before["sequence"], published.after["sequence"]
+        faults = sequence_faults(inside["sequence"], before, after)
+        is_first = first_occurrences(np.concatenate([before, inside["sequence"]]))[before.size :]
+        if np.any(is_first):
+            received = received_between(inside["sequence"][is_first], before, after)
+    fresh = inside[is_first & ~is_kept]
+    usable = fresh[_is_usable(fresh, graph, jumps)]
+    gone_ns = published.gone_ns
+    is_gone = gone_ns is not None and gone_ns < end_ns
+    last_ns = int(fresh["monotonic_ns"][-1]) if fresh.size else begin_ns
+    observed_end_ns = max(gone_ns, last_ns) if is_gone and gone_ns is not None else end_ns
+    observed_s = (observed_end_ns - begin_ns) / 1e9
+    arrival = arrivals(fresh["monotonic_ns"], observed_s)
+    latency, no_latency = _latency(usable, same_host, received)
+    age, no_age, stamps = _age(usable, same_host)
+    since_last_s = (end_ns - last_ns) / 1e9
+    is_silent = arrival.rate_hz and since_last_s > max(
+        SILENT_S_MIN, SILENT_INTERVALS / arrival.rate_hz
+    )
     return Stream(
         topic=fact.get("topic", ""),
         node=fact.get("node", ""),
         type=fact.get("type", ""),
         gid=fact["gid"],
-        qos=fact.get("qos", {}),
+        qos=fact.get("qos"),
         same_host=same_host,
-        messages=int(records.size),
-        before=before,
-        rate_hz=rate_hz,
+        messages=int(np.count_nonzero(~is_kept)),
+        before=published.before.size + int(np.count_nonzero(is_kept)),
+        rate_hz=arrival.rate_hz,
         interval_sd_ms=None if arrival.interval_sd_s is None else 1e3 * arrival.interval_sd_s,
-        bytes_mean=mean,
-        bytes_per_s=None if mean is None or rate_hz is None else mean * rate_hz,
+        bytes_mean=float(np.mean(fresh["bytes"])) if fresh.size else None,
+        bytes_per_s=float(np.sum(fresh["bytes"])) / observed_s if fresh.size else None,
         latency=latency,
         no_latency=no_latency,
         age=age,
         no_age=no_age,
         stamps=stamps,
         faults=faults,
-        silent_s=silent_s,
-        gone=gone,
+        silent_s=since_last_s if is_silent else None,
+        gone=is_gone,
+        publishers=published.publishers,
+        unattributed=bool(fact.get("mark")),
     )
 
 
-def _latency(records: Records, same_host: bool | None) -> tuple[Delays | None, str]:
+def _latency(
+    records: Records, same_host: bool | None, received: NDArray[np.uint64] | None
+) -> tuple[Delays | None, str]:
     """Return the delays from the publication to the take, or the reason why there are none.
+
+    Between the ascending numbers `received`, messages are lost, which is an infinite delay. None
+    means that there are no numbers.
 
     A clock of another host that is behind would show as a negative latency; one that is ahead would
     not show at all, so the latency from another host is never computed.
@@ -223,7 +272,12 @@ def _latency(records: Records, same_host: bool | None) -> tuple[Delays | None, s
     delays_ns = records["taken_ns"] - records["source_ns"]
     if np.any(delays_ns < 0):
         return None, AHEAD
-    return _delays(delays_ns), ""
+    if received is None:
+        return _delays(delays_ns / 1e3), ""
+    delays_us = np.full(received.size, np.nan)  # that of an unused or outside message
+    delays_us[np.searchsorted(received, records["sequence"])] = delays_ns / 1e3
+    delays_us = with_losses(delays_us, received)
+    return _delays(delays_us[~np.isnan(delays_us)]), ""
 
 
 def _age(records: Records, same_host: bool | None) -> tuple[Delays | None, str, Stamps]:
@@ -243,13 +297,17 @@ def _age(records: Records, same_host: bool | None) -> tuple[Delays | None, str, 
         return None, OTHER_HOST, stamps
     if stamps.ahead or stamps.old:  # one clock gives all stamps of a publisher
         return None, OTHER_CLOCK, stamps
-    return _delays(ages_ns[~is_zero]), "", stamps
+    return _delays(ages_ns[~is_zero] / 1e3), "", stamps
 
 
-def _delays(delays_ns: NDArray[np.int64]) -> Delays:
-    ordered_us = np.sort(delays_ns) / 1e3
-    p50, p95, p99 = (nearest_rank(ordered_us, share) for share in (0.5, 0.95, 0.99))
-    return Delays(p50, p95, p99, float(ordered_us[-1]), int(ordered_us.size))
+def _delays(delays_us: NDArray[np.float64]) -> Delays:
+    """Return percentiles of a series in time order, in which lost messages are infinite."""
+    results = {name: percentile(delays_us, share) for name, share in SHARES.items()}
+    return Delays(
+        **{n: None if isinstance(p, TooFew) else p.interval.estimate for n, p in results.items()},
+        max_us=float(delays_us.max()),
+        count=int(np.count_nonzero(np.isfinite(delays_us))),
+    )
 
 
 def _cost(graph: Graph, begin_ns: int, end_ns: int) -> ProbeCost | None:

@@ -34,6 +34,8 @@ class Graph:
     gone_ns: dict[int, int] = field(default_factory=dict)
     """Index of a stream → monotonic time (ns) at which the graph no longer had its publisher."""
     mismatches: list[dict[str, Any]] = field(default_factory=list)
+    scans: list[tuple[int, int]] = field(default_factory=list)
+    """Begin and end (wall clock, ns) of each scan of the graph, without a take."""
     usage: list[dict[str, Any]] = field(default_factory=list)
     """CPU time and memory of the probe, once per second."""
 
@@ -55,6 +57,8 @@ class Graph:
             self.gone_ns[fact["index"]] = fact["monotonic_ns"]
         elif kind == "mismatch":
             self.mismatches.append(dict(fact))
+        elif kind == "scan":
+            self.scans.append((fact["begin_ns"], fact["end_ns"]))
         elif kind == "usage":
             self.usage.append(dict(fact))
 
@@ -87,10 +91,10 @@ class ProbeFiles:
         paths = sorted(self._folder.glob("records-*.bin"))
         parts = list(self._full)
         for path in paths[len(self._full) :]:
-            records = np.fromfile(path, dtype=RECORD)
             # The file is preallocated: it ends with records whose time is 0.
-            count = int(np.count_nonzero(records["monotonic_ns"]))
-            parts.append(records[:count].copy())
+            count = int(np.count_nonzero(np.fromfile(path, dtype=RECORD)["monotonic_ns"]))
+            # The probe writes the time last. Only a second reading surely has what precedes it.
+            parts.append(np.fromfile(path, dtype=RECORD, count=count))
         if len(paths) > 1:
             self._full = parts[: len(paths) - 1]  # only the last file still grows
         return np.concatenate(parts) if parts else np.empty(0, dtype=RECORD)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from wattwire.analysis.streams.figures import figures_of
@@ -27,7 +28,11 @@ STREAM = Stream(
 
 
 def figures(*streams: Stream) -> dict[str, float]:
-    return figures_of(Watched(1.0, list(streams), Graph(), None))
+    return figures_of(Watched(1.0, list(streams), Graph(), None))[0]
+
+
+def notes(*streams: Stream) -> str:
+    return "\n".join(figures_of(Watched(1.0, list(streams), Graph(), None))[1])
 
 
 def test_a_figure_is_named_after_its_topic_and_its_end_is_the_unit() -> None:
@@ -49,12 +54,37 @@ def test_a_figure_is_named_after_its_topic_and_its_end_is_the_unit() -> None:
     assert directions["lost"] == ("", LOWER)
 
 
-def test_publishers_of_one_topic_have_different_names() -> None:
-    twin = replace(STREAM, gid="01")
-    names = {name for name in figures(STREAM, twin, replace(STREAM, node="/b")) if "lost" in name}
-    assert names == {
-        "camera_image_raw_of_a_lost", "camera_image_raw_of_a_2_lost", "camera_image_raw_of_b_lost",
+def losses(*streams: Stream) -> set[str]:
+    return {name for name in figures(*streams) if name.endswith("lost")}
+
+
+def test_the_figures_of_several_nodes_of_a_topic_contain_the_node() -> None:
+    """A node that sorts before the talker must not take the name of its figures."""
+    other = replace(STREAM, node="/_tool", faults=SequenceFaults(5, 0, 0))
+    assert losses(STREAM, other) == {
+        "camera_image_raw_of_a_lost", "camera_image_raw_of_tool_lost",
     }  # fmt: skip
+    assert "several publishing nodes" in notes(STREAM, other)
+    idle = replace(other, messages=0)
+    assert losses(STREAM, idle) == {"camera_image_raw_lost"} and not notes(STREAM, idle)
+
+
+def test_publishers_that_only_their_gid_tells_apart_have_no_figures_and_are_named() -> None:
+    twin = replace(STREAM, gid="01")
+    assert losses(STREAM, twin, replace(STREAM, node="/b")) == {"camera_image_raw_of_b_lost"}
+    assert "/camera/image-raw: 2 publishers share the name camera_image_raw_of_a" in notes(
+        STREAM, twin, replace(STREAM, node="/b")
+    )
+    same_letters = replace(STREAM, topic="/camera_image/raw")
+    assert losses(STREAM, same_letters) == set()
+    assert "/camera/image-raw and /camera_image/raw" in notes(STREAM, same_letters)
+
+
+def test_a_percentile_of_lost_messages_is_no_figure_and_is_named() -> None:
+    lossy = replace(STREAM, latency=Delays(1.0, 2.0, math.inf, math.inf, 9))
+    assert "camera_image_raw_latency_p95_us" in figures(lossy)
+    assert "camera_image_raw_latency_p99_us" not in figures(lossy)
+    assert "camera_image_raw_latency_p99_us: not stored" in notes(lossy)
 
 
 def test_what_was_not_measured_has_no_figure() -> None:

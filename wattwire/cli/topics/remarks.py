@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 
@@ -9,12 +10,15 @@ from wattwire.analysis.streams.numbers import (
     AHEAD,
     OTHER_CLOCK,
     OTHER_HOST,
+    SHARES,
     ZERO_STAMPS,
     Stream,
     Watched,
 )
 from wattwire.catalog import Probe
-from wattwire.model.words import count, duration, listed_first, number, percent, plural
+from wattwire.cli.topics.stream_table import NEVER
+from wattwire.model.quantiles import carried_size
+from wattwire.model.words import count, duration, listed, listed_first, number, percent, plural
 
 NAMES_MAX = 8
 
@@ -25,6 +29,7 @@ def remarks(result: Watched, probe: Probe) -> Iterator[str]:
     yield from _graph(result)
     for stream in result.streams:
         yield from _stream(stream, result, probe)
+    yield from _percentiles(result)
     yield from _clocks(result)
     yield from _cost(result)
 
@@ -37,10 +42,8 @@ def _unread(result: Watched, probe: Probe) -> Iterator[str]:
     for topic in graph.topics.values():
         name = topic["topic"]
         if topic["problem"]:
-            yield (
-                f"{name} ({topic['type']}) is not read: {topic['problem']}. "
-                f"{probe.remedies['no_type']}"
-            )
+            remedy = f" {probe.remedies['no_type']}" if topic.get("cause", "type") == "type" else ""
+            yield f"{name} ({topic['type']}) is not read: {topic['problem'].rstrip('.')}.{remedy}"
         elif topic["publishers"] > topic["readable"] > 0:
             unreadable = topic["publishers"] - topic["readable"]
             yield (
@@ -51,6 +54,19 @@ def _unread(result: Watched, probe: Probe) -> Iterator[str]:
             yield (
                 f"{name}: the probe matches {count(topic['matched'])} of its "
                 f"{count(topic['readable'])} publishers. {probe.remedies['no_match']}"
+            )
+        elif topic["publishers"] > topic["readable"]:
+            yield f"{name}: none of its {plural(topic['publishers'], 'publisher')} is read."
+        if topic.get("errors"):
+            yield (
+                f"{name}: {plural(topic['errors'], 'failure')} to read it, the last one: "
+                f"{topic['last_error']}. Messages may be missing."
+            )
+        if topic["publishers"] and name in result.subscribed_s:
+            again = " again, because its publishers changed," if topic.get("resubscribed") else ""
+            yield (
+                f"{name}: the probe subscribed{again} {duration(result.subscribed_s[name])} after "
+                "the begin of the window."
             )
     silent = sorted(t["topic"] for t in graph.topics.values() if not t["publishers"])
     if silent:
@@ -65,8 +81,14 @@ def _graph(result: Watched) -> Iterator[str]:
             "give the nodes different names to distinguish them."
         )
     publishers = Counter(stream.topic for stream in result.streams)
+    unattributed = {stream.topic for stream in result.streams if stream.unattributed}
     for topic, number_of_publishers in publishers.items():
-        if number_of_publishers > 1:
+        if topic in unattributed:
+            yield (
+                f"{topic} has several publishers. This middleware does not tell which node sent a "
+                "message, so rows without a node have the messages of unknown ones."
+            )
+        elif number_of_publishers > 1:
             yield f"{topic} has {number_of_publishers} publishers, each with its own row."
     for fact in graph.mismatches:
         yield (
@@ -88,6 +110,12 @@ def _stream(stream: Stream, result: Watched, probe: Probe) -> Iterator[str]:
             f"{name}: no message in the last {duration(stream.silent_s)} of the window; its "
             "publisher may have ended, or had nothing to publish."
         )
+    if stream.publishers > 1:
+        yield (
+            f"{name}: {count(stream.publishers)} publishers followed one another, as after a "
+            "restart. The row has the messages of all."
+        )
+    yield from _weaker_reading(name, stream, result)
     if stream.faults is None and stream.messages:
         yield f"{name}: {probe.remedies['unsequenced']}, so losses are unknown."
     if stream.faults is not None and stream.faults.repeated:
@@ -108,6 +136,33 @@ def _stream(stream: Stream, result: Watched, probe: Probe) -> Iterator[str]:
             "this host."
         )
     yield from _stamps(name, stream)
+
+
+def _weaker_reading(name: str, stream: Stream, result: Watched) -> Iterator[str]:
+    read_with = result.graph.topics.get(stream.topic, {}).get("read_with") or {}
+    offered, requested = (qos.get("reliability") for qos in (stream.qos or {}, read_with))
+    if stream.messages and (offered, requested) == ("reliable", "best_effort"):
+        yield (
+            f"{name}: the publisher is reliable, but another one of this topic is not, so the "
+            "probe reads with best effort. It may lose messages that reliable subscriptions get."
+        )
+
+
+def _percentiles(result: Watched) -> Iterator[str]:
+    """Say why percentiles are missing, or infinite."""
+    delays = [s.latency for s in result.streams if s.latency is not None]
+    missing = [n for n in SHARES if any(getattr(delay, n) is None for delay in delays)]
+    if missing:
+        needed = [f"{carried_size(SHARES[n])} for {n.removesuffix('_us')}" for n in missing]
+        yield (
+            f"A percentile needs enough independent messages: {listed(needed)}. If there are "
+            "fewer, it is missing; a longer --for has more."
+        )
+    if any(math.isinf(delay.max_us) for delay in delays):
+        yield (
+            "A lost message is infinitely late, so the greatest latency of a publisher with losses "
+            f"is {NEVER}, and so is a percentile that falls on lost messages."
+        )
 
 
 def _stamps(name: str, stream: Stream) -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from wattwire.analysis.streams.numbers import (
     AHEAD,
     NO_MESSAGE,
@@ -20,11 +22,13 @@ from wattwire.model.words import MISSING, count, duration, number
 
 TITLES = (
     "topic", "node", "Hz", "± ms", "size", "per s", "p50 µs", "p95 µs", "p99 µs", "max µs",
-    "age p50", "lost", "late",
+    "age p50", "lost", "reordered",
 )  # fmt: skip
-OMITTED_FIRST = ("± ms", "per s", "size", "p95 µs", "late", "max µs", "p99 µs")
+OMITTED_FIRST = ("± ms", "per s", "size", "p95 µs", "reordered", "max µs", "p99 µs")
 """Columns that a narrow screen omits, in this order."""
 UNSEQUENCED = "no seq."
+NEVER = "∞"
+"""Percentile that falls on lost messages."""
 REASONS = {
     OTHER_HOST: "other host",
     NO_TIME: "no time",
@@ -78,11 +82,12 @@ def cells(stream: Stream) -> list[str]:
 def percentiles(delays: Delays | None, reason: str) -> list[str]:
     if delays is None:
         return [REASONS[reason], MISSING, MISSING, MISSING]
-    return [number(v) for v in (delays.p50_us, delays.p95_us, delays.p99_us, delays.max_us)]
+    values = (delays.p50_us, delays.p95_us, delays.p99_us, delays.max_us)
+    return [NEVER if value is not None and math.isinf(value) else number(value) for value in values]
 
 
 def age(delays: Delays | None, reason: str) -> str:
     """Return the median age with its unit, or the reason why there is none."""
     if delays is None:
         return REASONS[reason]
-    return f"{number(delays.p50_us / 1e3)} ms"
+    return MISSING if delays.p50_us is None else f"{number(delays.p50_us / 1e3)} ms"

@@ -20,7 +20,7 @@ from wattwire.analysis.streams.recorded import ProbeFiles
 from wattwire.model.deployment import COMMAND, Request
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.verdict import Outcome, Reason, Verdict
-from wattwire.model.words import plural
+from wattwire.model.words import duration, plural
 from wattwire.rig.agent import AgentError
 from wattwire.rig.layer_library import check_loadable
 from wattwire.run.crash import crash_point
@@ -446,7 +446,13 @@ class CommandRun(OneRun):
             files = ProbeFiles(self._out)
             result = watched(files.read_facts(), files.read_records(), *record.span)
             record.messages = float(sum(stream.messages for stream in result.streams))
-            record.values = figures_of(result)
+            record.values, notes = figures_of(result)
+            record.notes += notes
+            record.notes += [
+                f"{topic}: the probe subscribed {duration(after_s)} after the begin of the window, "
+                "so its figures are those of the rest"
+                for topic, after_s in result.subscribed_s.items()
+            ]
             return
         record.messages = request.messages
         is_cut = any(tail.truncated for tail in self._tails)

@@ -2,10 +2,11 @@
 
 What it computes: the rate and the scatter of the intervals, lost and reordered messages from the
 numbers of the publications, and jumps of the wall clock.
-How: a publication is lost if its number lies between two received ones and did not arrive. A
-message is reordered if a later publication arrived before it (RFC 4737, 3.3). A wall clock that is
-set moves against the monotonic clock by more than its greatest correction, 500 ppm of the elapsed
-time (adjtimex(2)).
+How: the rate is that of the intervals if these cover half of the observed time, and otherwise the
+number of messages over this time. A publication is lost if its number lies between two received
+ones and never arrived. A message is reordered if a later publication arrived before it (RFC 4737,
+3.3). A wall clock that is set moves against the monotonic clock by more than its greatest
+correction, 500 ppm of the elapsed time (adjtimex(2)).
 What it misses: publications before the first and after the last received one.
 Reference: RFC 4737; Mills, RFC 5905, on the limit of the correction.
 """
@@ -25,6 +26,12 @@ JUMP_NS_MIN = 1_000_000
 """Movement (ns) of the wall clock below which no jump is reported."""
 
 
+COVERED_SHARE_MIN = 0.5
+"""Share of the observed time that intervals must cover to give the rate: two messages 1 ms apart in
+30 s are no stream of 1 kHz."""
+NO_NUMBERS = np.empty(0, np.uint64)
+
+
 @dataclass(frozen=True)
 class Arrivals:
     """Rate (Hz) and standard deviation of the intervals (s); None if messages are too few."""
@@ -35,33 +42,64 @@ class Arrivals:
 
 @dataclass(frozen=True)
 class SequenceFaults:
-    """Numbers of publications that are missing, late, or that arrived again."""
+    """Numbers of publications that are missing, reordered, or that arrived again."""
 
     lost: int
     reordered: int
     repeated: int
 
 
-def arrivals(monotonic_ns: IntArray) -> Arrivals:
-    """Return the rate and the scatter of ascending arrival times; they need 2 and 3 messages."""
-    if monotonic_ns.size < 2 or monotonic_ns[-1] == monotonic_ns[0]:
+def arrivals(monotonic_ns: IntArray, observed_s: float) -> Arrivals:
+    """Return the rate and the scatter of ascending arrival times in an observed time (s).
+
+    They need one and three messages.
+    """
+    if not monotonic_ns.size or observed_s <= 0:
         return Arrivals(None, None)
     intervals_s = np.diff(monotonic_ns) / 1e9
     spread_s = float(np.std(intervals_s, ddof=1)) if intervals_s.size > 1 else None
-    return Arrivals(float(1.0 / np.mean(intervals_s)), spread_s)
+    span_s = float(np.sum(intervals_s))
+    if span_s >= COVERED_SHARE_MIN * observed_s:
+        return Arrivals(intervals_s.size / span_s, spread_s)
+    return Arrivals(monotonic_ns.size / observed_s, spread_s)
 
 
-def sequence_faults(sequences: CountArray) -> SequenceFaults:
-    """Return the faults in the numbers of publications, in the order of their arrival."""
-    if sequences.size == 0:
-        return SequenceFaults(0, 0, 0)
-    distinct = np.unique(sequences)
-    lost = int(distinct[-1] - distinct[0]) + 1 - distinct.size
-    is_first = first_occurrences(sequences)
-    in_order = sequences[is_first]
+def sequence_faults(
+    sequences: CountArray, before: CountArray = NO_NUMBERS, after: CountArray = NO_NUMBERS
+) -> SequenceFaults:
+    """Return the faults in the numbers of publications, in the order of their arrival.
+
+    What arrived `before` or `after` them is not lost, and what arrived before is repeated.
+    """
+    in_order = sequences[first_occurrences(np.concatenate([before, sequences]))[before.size :]]
+    repeated = int(sequences.size - in_order.size)
+    if not in_order.size:
+        return SequenceFaults(0, 0, repeated)
+    received = received_between(in_order, before, after)
+    lost = int(received[-1] - received[0]) + 1 - received.size
     highest_before = np.maximum.accumulate(in_order)[:-1]
     reordered = int(np.count_nonzero(in_order[1:] < highest_before))
-    return SequenceFaults(lost, reordered, int(sequences.size - distinct.size))
+    return SequenceFaults(lost, reordered, repeated)
+
+
+def received_between(
+    sequences: CountArray, before: CountArray = NO_NUMBERS, after: CountArray = NO_NUMBERS
+) -> CountArray:
+    """Return the ascending numbers from the lowest to the highest of `sequences` that arrived."""
+    distinct = np.unique(np.concatenate([before, sequences, after]))
+    return distinct[(distinct >= sequences.min()) & (distinct <= sequences.max())]
+
+
+def with_losses(values: NDArray[np.float64], received: CountArray) -> NDArray[np.float64]:
+    """Return the values of the ascending numbers `received`, with +inf for each number between.
+
+    The result has at most one more infinite value than finite ones: any percentile from the median
+    on is infinite then.
+    """
+    gaps = np.diff(received) - np.uint64(1)
+    if float(np.sum(gaps, dtype=np.float64)) > values.size:
+        return np.concatenate([values, np.full(values.size + 1, np.inf)])
+    return np.insert(values, np.repeat(np.arange(1, received.size), gaps.astype(np.int64)), np.inf)
 
 
 def first_occurrences(values: CountArray) -> NDArray[np.bool_]:
