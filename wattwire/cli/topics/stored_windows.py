@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +22,27 @@ from wattwire.rig import CellBuild
 from wattwire.run.probing.watching import WatchRequest, environment_of
 from wattwire.store import Campaign
 
+OUT = f"out/{COMMAND}"
 WARM_UP_S = 3.0
 """Time (s) in which the probe finds the publishers, before the window."""
 
 
+@dataclass(frozen=True)
+class Stored:
+    """The page of a campaign, and the numbers of its last window that was measured."""
+
+    last: Watched | None
+    number: int
+    """Number of this window, from 1."""
+    page: Path
+    is_whole: bool
+    """Whether Ctrl-C has not ended the campaign."""
+
+
 def measure(
     build: CellBuild, request: WatchRequest, seconds: float, options: argparse.Namespace
-) -> tuple[Watched | None, Path, bool]:
-    """Run the repeats; return the last one's numbers, the page, and whether all were measured."""
+) -> Stored:
+    """Run the repeats, and write the page."""
     folder = Path(options.campaign)
     study = study_of(build, request, seconds, options)
     runner = campaigns.begin(folder, Catalog(), _Progress(options.repeat), ("topics", None, study))
@@ -40,7 +54,7 @@ def measure(
     campaign = Campaign(folder)
     try:
         page, _ = write_report(campaign)
-        return last_of(campaign), page, is_whole
+        return Stored(*last_of(campaign), page, is_whole)
     finally:
         campaign.close()
 
@@ -70,16 +84,16 @@ def study_of(
     }  # fmt: skip
 
 
-def last_of(campaign: Campaign) -> Watched | None:
-    """Return the numbers of the last run that was measured; None if there is none."""
+def last_of(campaign: Campaign) -> tuple[Watched | None, int]:
+    """Return the numbers of the last run that was measured, if any, and its block, from 1."""
     done = [a for a in campaign.journal.attempts() if a.state == "done" and a.folder]
-    if not done:
-        return None
-    folder = campaign.folder(str(done[-1].folder))
-    window = campaign.run(folder.name)["window"]
-    files = ProbeFiles(folder / "out" / COMMAND)
-    graph, records = files.read_facts(), files.read_records()
-    return watched(graph, records, window["start_ns"], window["end_ns"])
+    for attempt in reversed(done):
+        run = campaign.run(str(attempt.folder))
+        window, files = run["window"], ProbeFiles(campaign.folder(str(attempt.folder)) / OUT)
+        if window.get("end_ns"):
+            graph, records = files.read_facts(), files.read_records()
+            return watched(graph, records, window["start_ns"], window["end_ns"]), int(run["block"])
+    return None, 0
 
 
 class _Progress:

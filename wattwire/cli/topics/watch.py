@@ -21,8 +21,8 @@ from wattwire.cli.quantities import duration_s
 from wattwire.cli.screen import PlainProgress
 from wattwire.cli.topics.remarks import remarks
 from wattwire.cli.topics.stream_table import lines_of
-from wattwire.model.errors import EXIT_NOTHING_USABLE, EXIT_OK, UsageError
-from wattwire.model.words import number
+from wattwire.model.errors import EXIT_NOTHING_USABLE, EXIT_OK, UsageError, WattwireError
+from wattwire.model.words import confidence, number, plural
 from wattwire.rig import AgentClient, Builder, cache
 from wattwire.run.probing.perturbation import SIDE_S, perturbations
 from wattwire.run.probing.watching import Watch, WatchRequest, watch_for
@@ -40,8 +40,7 @@ def execute(options: argparse.Namespace) -> int:
     catalog = Catalog()
     probe = catalog.probe(chosen_probe(catalog, options.probe))
     request, seconds = request_of(options), window_s(options)
-    result: Watched | None = None
-    is_whole, differences = True, list[float]()
+    has_messages, is_whole, differences = False, True, list[float]()
     with tempfile.TemporaryDirectory(prefix="topics-", dir=attempts_folder()) as state:
         agent = AgentClient(Path(state))
         try:
@@ -53,29 +52,28 @@ def execute(options: argparse.Namespace) -> int:
             try:
                 watch.wait_settled()
                 if not options.campaign:
-                    result, is_whole = observed(watch, seconds, options)
+                    result, is_whole = observed(watch, seconds, options, probe)
+                    has_messages = any(stream.messages for stream in result.streams)
             finally:
                 watch.close()
             if options.perturbation and is_whole:
                 differences = perturbations(agent, build, request, lambda: probe_folder(state))
         finally:
             agent.close()
-    page: Path | None = None
     if options.campaign:
         from wattwire.cli.topics import stored_windows  # noqa: PLC0415 - slow to import
 
-        result, page, is_whole = stored_windows.measure(
-            build, request, seconds or WINDOW_S, options
-        )
-    if result is not None:
-        show_result(result, probe, options.json)
+        stored = stored_windows.measure(build, request, seconds or WINDOW_S, options)
+        is_whole = stored.is_whole
+        if stored.last is not None:
+            has_messages = any(stream.messages for stream in stored.last.streams)
+            show_result(stored.last, probe, options.json, (stored.number, options.repeat))
+        if not options.json:
+            print(f"Data: {options.campaign}\n{stored.page.resolve()}")
     if differences:
         show_perturbation(differences, options.json)
-    if page is not None and not options.json:
-        print(f"Data: {options.campaign}\n{page.resolve()}")
     if not is_whole:
         return EXIT_INTERRUPTED
-    has_messages = result is not None and any(stream.messages for stream in result.streams)
     return EXIT_OK if has_messages else EXIT_NOTHING_USABLE
 
 
@@ -139,10 +137,14 @@ def request_of(options: argparse.Namespace) -> WatchRequest:
 
 
 def observed(
-    watch: Watch, seconds: float | None, options: argparse.Namespace
+    watch: Watch, seconds: float | None, options: argparse.Namespace, probe: Probe
 ) -> tuple[Watched, bool]:
-    """Watch the window; return its numbers, and whether Ctrl-C has shortened it."""
+    """Watch the window and print its numbers; return them, and whether Ctrl-C has shortened it.
+
+    If the probe ends early, print what it has read, and raise its WattwireError.
+    """
     begin_ns = time.monotonic_ns()
+    is_whole, failure = True, None
     with shown(options) as show:
 
         def refresh(window_begin_ns: int) -> None:
@@ -153,10 +155,18 @@ def observed(
                 since_ns = max(begin_ns, now_ns - round(LIVE_S * 1e9)) if options.live else begin_ns
                 show(watched(watch.graph, watch.records(), since_ns, now_ns))
 
-        is_whole = watch_for(watch, seconds, PERIOD_S, refresh)
+        try:
+            is_whole = watch_for(watch, seconds, PERIOD_S, refresh)
+        except WattwireError as error:
+            failure = error
         end_ns = time.monotonic_ns()
     watch.close()  # its last facts
-    return watched(watch.graph, watch.records(), begin_ns, end_ns), is_whole
+    result = watched(watch.graph, watch.records(), begin_ns, end_ns)
+    if failure is None or any(stream.messages for stream in result.streams):
+        show_result(result, probe, options.json)
+    if failure is not None:
+        raise failure
+    return result, is_whole
 
 
 @contextmanager
@@ -187,22 +197,27 @@ def print_table(result: Watched) -> None:
     print(flush=True)
 
 
-def print_json(result: Watched) -> None:
-    """Print a line per stream, with the length of its window."""
+def print_json(result: Watched, window: int = 1) -> None:
+    """Print a line per stream, with the length and the number of its window."""
     for stream in result.streams:
-        print(json.dumps({**stream.as_json(), "window_s": result.window_s}))
+        facts = {"window": window, "window_s": result.window_s}
+        print(json.dumps({**stream.as_json(), **facts}, allow_nan=False))
     sys.stdout.flush()
 
 
-def show_result(result: Watched, probe: Probe, as_json: bool) -> None:
-    """Print the final numbers, the probe's cost and the remarks."""
+def show_result(
+    result: Watched, probe: Probe, as_json: bool, window: tuple[int, int] = (1, 1)
+) -> None:
+    """Print the final numbers of a window of so many, the probe's cost and the remarks."""
     sentences = list(remarks(result, probe))
     if not as_json:
+        if window[1] > 1:
+            print(f"Window {window[0]} of {window[1]}; the page has all of them.")
         print_table(result)
         for sentence in sentences:
             print(wrap.searchable(wrap.printable(sentence), sys.stdout, hanging=""))
         return
-    print_json(result)
+    print_json(result, window[0])
     for topic in result.graph.topics.values():
         print(json.dumps(topic))
     cost: dict[str, Any] = {"kind": "probe_cost"}
@@ -214,17 +229,37 @@ def show_result(result: Watched, probe: Probe, as_json: bool) -> None:
 def show_perturbation(differences: list[float], as_json: bool) -> None:
     """Print how much more CPU time the other processes used with the probe than without."""
     mean = stats.mean_interval(differences)
+    interval = mean if isinstance(mean, stats.Interval) else None
     if as_json:
-        document = {"kind": "perturbation", "unit": "cores", "differences": differences}
+        document = {
+            "kind": "perturbation", "unit": "cores", "differences": differences,
+            "mean": mean if interval is None else interval.estimate,
+            "interval": None if interval is None else [interval.low, interval.high],
+            "level": None if interval is None else interval.level,
+        }  # fmt: skip
         print(json.dumps(document))
         return
-    if isinstance(mean, stats.Interval):
-        low, high = number(100 * mean.low, 2), number(100 * mean.high, 2)
-        text = f"{number(100 * mean.estimate, 2)} % (95 % interval: {low} to {high} %)"
-    else:
-        text = f"{number(100 * mean, 2)} %"
-    sentence = (
-        f"With the probe, all other processes of this machine used {text} of a core more than "
-        f"without it ({len(differences)} pairs of {SIDE_S:g} s each)."
+    print(wrap.searchable(perturbation_sentence(differences, mean), sys.stdout, hanging=""))
+
+
+def perturbation_sentence(differences: list[float], mean: stats.Interval | float) -> str:
+    """Return what the differences, in cores, show about the other processes of the machine."""
+    pairs = f"({plural(len(differences), 'pair')} of {SIDE_S:g} s each)"
+    if not isinstance(mean, stats.Interval):
+        return (
+            f"With the probe, all other processes of this machine used {number(100 * mean, 2)} % "
+            f"of a core more than without it {pairs}, which are too few for an interval."
+        )
+    low, high = number(100 * mean.low, 2), number(100 * mean.high, 2)
+    interval = f"{confidence(mean.level)} interval: {low} to {high} % of a core"
+    if mean.low <= 0 <= mean.high:
+        return (
+            "No difference was detected between the CPU time of all other processes of this "
+            f"machine with and without the probe ({interval}) {pairs}."
+        )
+    amount = f"{number(100 * abs(mean.estimate), 2)} % of a core"
+    direction = "more" if mean.estimate > 0 else "less"
+    return (
+        f"With the probe, all other processes of this machine used {amount} {direction} than "
+        f"without it ({interval}) {pairs}."
     )
-    print(wrap.searchable(sentence, sys.stdout, hanging=""))
