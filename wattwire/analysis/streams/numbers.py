@@ -192,7 +192,7 @@ def _is_usable(records: Records, graph: Graph, jumps: list[tuple[int, int]]) -> 
         after_ns = records["monotonic_ns"] - jump_ns
         is_usable &= (after_ns < 0) | (after_ns > AFTER_JUMP_NS)
     if graph.scans:
-        begins_ns, ends_ns = np.array(graph.scans, dtype=np.int64).T
+        begins_ns, ends_ns = np.array(sorted(graph.scans), dtype=np.int64).T
         at = np.searchsorted(begins_ns, records["source_ns"], side="right") - 1
         is_usable &= (at < 0) | (records["source_ns"] > ends_ns[at])
     return is_usable
@@ -238,7 +238,7 @@ def _stream(
         rate_hz=arrival.rate_hz,
         interval_sd_ms=None if arrival.interval_sd_s is None else 1e3 * arrival.interval_sd_s,
         bytes_mean=float(np.mean(fresh["bytes"])) if fresh.size else None,
-        bytes_per_s=float(np.sum(fresh["bytes"])) / observed_s if fresh.size else None,
+        bytes_per_s=float(np.sum(fresh["bytes"])) / observed_s if arrival.rate_hz else None,
         latency=latency,
         no_latency=no_latency,
         age=age,

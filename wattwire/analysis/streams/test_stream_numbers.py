@@ -262,6 +262,13 @@ def test_bytes_per_second_are_those_until_the_publisher_ended() -> None:
     assert not watched(known, records(), SECOND_NS, 11 * SECOND_NS).streams[0].gone
 
 
+def test_a_publisher_that_ended_at_its_only_message_has_no_rate() -> None:
+    known = graph()
+    known.take({"kind": "gone", "index": 0, "monotonic_ns": SECOND_NS})
+    stream = only(records(1), known)
+    assert (stream.messages, stream.rate_hz, stream.bytes_per_s) == (1, None, None)
+
+
 def test_a_node_that_is_started_again_has_one_row() -> None:
     known = graph(2)
     for index in range(2):

@@ -452,6 +452,7 @@ class CommandRun(OneRun):
                 f"{topic}: the probe subscribed {duration(after_s)} after the begin of the window, "
                 "so its figures are those of the rest"
                 for topic, after_s in result.subscribed_s.items()
+                if not result.graph.topics[topic].get("resubscribed")
             ]
             return
         record.messages = request.messages
