@@ -24,7 +24,7 @@ from wattwire.store import Campaign
 
 OUT = f"out/{COMMAND}"
 WARM_UP_S = 3.0
-"""Time (s) in which the probe finds the publishers, before the window."""
+"""Least time (s) in which the probe finds the publishers, before the window."""
 
 
 @dataclass(frozen=True)

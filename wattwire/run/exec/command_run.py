@@ -27,6 +27,7 @@ from wattwire.run.crash import crash_point
 from wattwire.run.exec.output import MessageCounter, Tail, Totals, ValueReader
 from wattwire.run.layers.recorder import LayerRecorder
 from wattwire.run.node_specs import SECOND_NS
+from wattwire.run.probing.discovery import Discovery
 from wattwire.run.progress import Progress
 from wattwire.run.record import OpenAttempt, RunRecord
 from wattwire.run.runner import OneRun, RunSetup
@@ -141,6 +142,7 @@ class CommandRun(OneRun):
         self._layers = LayerRecorder(self._folder) if request.layers else None
         self._counter = MessageCounter(request.count_from) if request.count_from else None
         self._values = ValueReader(request.values_from)
+        self._search: Discovery | None = None
         self._readers = [r for r in (self._counter, self._values) if r is not None]
         self._tails = [
             Tail(self._folder / "logs" / f"{COMMAND}.{end}", self._show, self._readers)
@@ -264,7 +266,9 @@ class CommandRun(OneRun):
         The attempt fails if the command or all attached processes end first.
         """
         request, record = self._request, self.record
-        end_s = started_ns / SECOND_NS + (request.warmup_s or float("inf"))
+        started_s = started_ns / SECOND_NS
+        end_s = started_s + (request.warmup_s or float("inf"))
+        self._search = Discovery(started_s) if request.probe else None
         next_look_s = time.monotonic() + ALIVE_PERIOD_S
         while not self._is_warm(end_s):
             has_ended = record.exit is not None
@@ -275,7 +279,8 @@ class CommandRun(OneRun):
                 text = self._ended_in_warm_up((time.monotonic_ns() - started_ns) / SECOND_NS)
                 record.reasons.append(Reason(Verdict.FAILED, "ended_in_warm_up", text))
                 return started_ns
-            self._follow(min(time.monotonic() + POLL_S, end_s))
+            now_s = time.monotonic()
+            self._follow(min(now_s + POLL_S, end_s if now_s < end_s else float("inf")))
         for reader in self._readers:
             reader.restart()
         record.before = {name: self._members(name) for name in request.labels}
@@ -296,6 +301,10 @@ class CommandRun(OneRun):
         )
 
     def _is_warm(self, end_s: float) -> bool:
+        if self._search is not None:
+            graph = ProbeFiles(self._out).read_facts()
+            if not self._search.is_over(graph, time.monotonic()):
+                return False
         if self._request.warmup_messages is None:
             return time.monotonic() >= end_s
         count = self._counter.count if self._counter else None
