@@ -79,6 +79,8 @@ class Costs:
     rows: tuple[ProcessCosts, ...]
     failures: Failures | None
     early_ends: tuple[EarlyEnd, ...]
+    probe: str = ""
+    """Name of the probe that watched the processes, and is none of them."""
 
     @property
     def printed(self) -> tuple[Figure, ...]:
@@ -125,6 +127,7 @@ def costs(executed: Executed) -> Costs:
         tuple(map(_process, executed.rows)),
         failures(executed),
         tuple(early_ends(executed)),
+        executed.request.probe if executed.request.attached else "",
     )
 
 
