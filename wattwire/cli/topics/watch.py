@@ -40,7 +40,8 @@ def execute(options: argparse.Namespace) -> int:
     catalog = Catalog()
     probe = catalog.probe(chosen_probe(catalog, options.probe))
     request, seconds = request_of(options), window_s(options)
-    has_messages, is_whole, differences = False, True, list[float]()
+    result: Watched | None = None
+    is_whole, differences = True, list[float]()
     with tempfile.TemporaryDirectory(prefix="topics-", dir=attempts_folder()) as state:
         agent = AgentClient(Path(state))
         try:
@@ -53,7 +54,6 @@ def execute(options: argparse.Namespace) -> int:
                 watch.wait_settled()
                 if not options.campaign:
                     result, is_whole = observed(watch, seconds, options, probe)
-                    has_messages = any(stream.messages for stream in result.streams)
             finally:
                 watch.close()
             if options.perturbation and is_whole:
@@ -64,16 +64,16 @@ def execute(options: argparse.Namespace) -> int:
         from wattwire.cli.topics import stored_windows  # noqa: PLC0415 - slow to import
 
         stored = stored_windows.measure(build, request, seconds or WINDOW_S, options)
-        is_whole = stored.is_whole
-        if stored.last is not None:
-            has_messages = any(stream.messages for stream in stored.last.streams)
-            show_result(stored.last, probe, options.json, (stored.number, options.repeat))
+        result, is_whole = stored.last, stored.is_whole
+        if result is not None:
+            show_result(result, probe, options.json, (stored.number, options.repeat))
         if not options.json:
             print(f"Data: {options.campaign}\n{stored.page.resolve()}")
     if differences:
         show_perturbation(differences, options.json)
     if not is_whole:
         return EXIT_INTERRUPTED
+    has_messages = result is not None and any(stream.messages for stream in result.streams)
     return EXIT_OK if has_messages else EXIT_NOTHING_USABLE
 
 
