@@ -234,7 +234,7 @@ def _stream(
         qos=fact.get("qos"),
         same_host=same_host,
         messages=int(np.count_nonzero(~is_kept)),
-        before=published.before.size + int(np.count_nonzero(is_kept)),
+        before=published.messages_before + int(np.count_nonzero(is_kept)),
         rate_hz=arrival.rate_hz,
         interval_sd_ms=None if arrival.interval_sd_s is None else 1e3 * arrival.interval_sd_s,
         bytes_mean=float(np.mean(fresh["bytes"])) if fresh.size else None,

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from wattwire.analysis.streams.recorded import NO_SEQUENCE, Graph, Records
 
+LOOKBACK_NS = 60_000_000_000
+"""Time (ns) before the window in which a message is looked for that arrives again."""
+
 
 @dataclass(frozen=True)
 class Published:
@@ -20,7 +23,9 @@ class Published:
     before: Records
     inside: Records
     after: Records
-    """Records before, in and after the window."""
+    """Records shortly before, in and after the window."""
+    messages_before: int
+    """Number of all messages before the window."""
     gone_ns: int | None
     publishers: int = 1
 
@@ -47,6 +52,10 @@ def published_in(graph: Graph, records: Records, begin_ns: int, end_ns: int) -> 
 
     Where messages do not name their publisher, the publishers that the graph names have none.
     """
+    since, begin = np.searchsorted(records["monotonic_ns"], [begin_ns - LOOKBACK_NS, begin_ns])
+    highest = max(graph.streams, default=0)
+    counts_before = np.bincount(records["stream"][:begin], minlength=highest + 1)
+    records = records[since:]
     order = np.argsort(records["stream"], kind="stable")
     indices = records["stream"][order]
     unattributed = {f["topic"] for f in graph.streams.values() if f.get("mark")}
@@ -57,10 +66,11 @@ def published_in(graph: Graph, records: Records, begin_ns: int, end_ns: int) -> 
         if first == last and (
             fact.get("read") is False
             or (gone_ns is not None and gone_ns < begin_ns)
-            or (fact.get("topic") in unattributed and not own.size)
+            or (fact.get("topic") in unattributed and not counts_before[index] and not own.size)
         ):
             continue
-        yield Published(fact, own[:first], own[first:last], own[last:], gone_ns)
+        before = int(counts_before[index])
+        yield Published(fact, own[:first], own[first:last], own[last:], before, gone_ns)
 
 
 def successors_joined(published: list[Published]) -> list[Published]:
@@ -95,6 +105,7 @@ def _joined(earlier: Published, later: Published) -> Published:
         np.concatenate([earlier.before, later.before]),
         np.concatenate([earlier.inside, later.inside]),
         np.concatenate([earlier.after, later.after]),
+        earlier.messages_before + later.messages_before,
         later.gone_ns,
         earlier.publishers + later.publishers,
     )

@@ -164,6 +164,11 @@ def latched(graph_: Graph, subscribed_ns: int = SECOND_NS) -> Graph:
 LATCHED = {"durability": "transient_local"}
 
 
+def test_all_messages_before_a_window_are_counted_also_long_before() -> None:
+    stream = watched(graph(), records(), 300 * SECOND_NS, 301 * SECOND_NS).streams[0]
+    assert (stream.messages, stream.before) == (0, 100)
+
+
 def test_messages_that_a_publisher_keeps_for_new_readers_have_no_latency() -> None:
     rows = records(3)
     rows["source_ns"][0] = WALL_NS
