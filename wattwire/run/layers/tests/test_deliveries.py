@@ -16,6 +16,7 @@ from wattwire.run.layers.recordings import EVENT, Endpoint, Recording
 
 PUB, SUB, RELAYED, HEARD = 11, 12, 13, 14
 WAIT_SET, READER = 71, 72
+MESSAGE = 81
 COLUMNS = [layer.column for layer in LAYERS]
 EXPECTED = {
     "client_publish": 1, "rcl_publish": 2, "rmw_publish": 4, "dds_write": 8, "transport": 16,
@@ -33,9 +34,9 @@ def events(*rows: tuple[int, str, int, int, int]) -> Any:
 def published(t: int, handle: int, stamp: int) -> list[tuple[int, str, int, int, int]]:
     """Return the events of a message published at a time, whose layers are those of EXPECTED."""
     return [
-        (t, "client_publish", 5, 0, 0),
+        (t, "client_publish", 0, MESSAGE, 0),  # rclcpp passes no handle
         (t + 1, "rcl_publish", 5, 0, 0),
-        (t + 3, "rmw_begin", 5, 0, 0),
+        (t + 3, "rmw_begin", 5, MESSAGE, 0),
         (t + 5, "stamp", handle, stamp, 1),
         (t + 15, "dds_write", t + 7, 0, 0),
     ]
@@ -90,6 +91,34 @@ def test_each_layer_has_its_planted_time_and_they_add_up(pair: list[Recording]) 
     assert not row["unmarked"]
     assert (row["topic"], row["sender"], row["receiver"]) == ("/a", "/s", "/r")
     assert result.outside == 0
+
+
+def test_the_call_of_the_client_library_for_another_message_is_not_taken_over(
+    pair: list[Recording],
+) -> None:
+    rows = published(100_000, PUB, 900)
+    rows[0] = (100_000, "client_publish", 0, MESSAGE + 1, 0)
+    pair[0] = process(1, "/s", [events(*rows)], pub=PUB)
+    (row,) = deliveries(pair).frame.to_dicts()
+    assert row["client_publish_ns"] is None and row["latency_ns"] == 1037
+
+
+@pytest.mark.parametrize("work", ["timer", "service", "wait", "rcl_take"])
+def test_the_callback_of_later_work_is_not_that_of_a_polled_message(work: str) -> None:
+    """A program that polls has its message without a callback."""
+    polled = [row for row in taken(100_000, SUB, 900, 1000) if row[1] != "callback_start"]
+    later = [(150_000, work, 140_000, 0, 0), (150_010, "callback_start", 9, 0, 0)]
+    receiver = process(2, "/r", [events(*polled, *later)], sub=SUB)
+    sender = process(1, "/s", [events(*published(100_000, PUB, 900))], pub=PUB)
+    assert deliveries([sender, receiver]).frame["latency_ns"].to_list() == [1037]
+
+
+def test_the_callback_of_a_message_inside_the_process_is_not_that_of_a_polled_one() -> None:
+    polled = [row for row in taken(100_000, SUB, 900, 1000) if row[1] != "callback_start"]
+    inside = (150_010, "callback_start", 9, 0, 1)
+    receiver = process(2, "/r", [events(*polled, inside)], sub=SUB)
+    sender = process(1, "/s", [events(*published(100_000, PUB, 900))], pub=PUB)
+    assert deliveries([sender, receiver]).frame["latency_ns"].to_list() == [1037]
 
 
 def test_a_message_of_an_unknown_sender_is_counted_and_has_no_row(pair: list[Recording]) -> None:
