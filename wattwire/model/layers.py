@@ -21,7 +21,6 @@ POINTS = (*TRACED, *WRAPPED)
 
 
 LOST_EVENTS, UNMARKED, UNJOINED = "layers_lost", "layers_unmarked", "layers_unjoined"
-INVALIDITIES = (LOST_EVENTS, UNMARKED, UNJOINED)
 """Codes of the reasons why a run's layers are not used."""
 
 

@@ -33,6 +33,8 @@ def lines(layers: Layers, width: int) -> Iterator[str]:
         for path in layers.paths[:PATHS_MAX]:
             yield wrap.wrapped(_path(path), width, hanging="  ")
         yield from _left_out(len(layers.paths) - PATHS_MAX, "path", width)
+        if layers.paths_left_out:
+            yield wrap.wrapped(SENTENCES.paths_left_out(layers), width, hanging="")
     for sentence in sentences(layers):
         yield wrap.wrapped(sentence, width, hanging="")
 
@@ -68,7 +70,8 @@ def sentences(layers: Layers) -> Iterator[str]:
 def as_json(layers: Layers) -> dict[str, Any]:
     """Return the rows of the topics and the paths as JSON values."""
     names = (
-        "runs", "deliveries", "unmarked", "not_taken", "early", "outside", "unstamped", "processes"
+        "runs", "deliveries", "unmarked", "not_taken", "early", "outside", "unstamped", "processes",
+        "paths_left_out",
     )  # fmt: skip
     return {
         **{name: getattr(layers, name) for name in names},

@@ -26,6 +26,8 @@ TABLE = "layers.parquet"
 RECORDINGS = "layers"
 """Folder of the processes' files in the folder of an attempt. It is removed after reading."""
 UNMARKED_SHARE_MAX = 0.001
+PATHS_MAX = 50
+"""Maximum number of paths in a run document."""
 
 
 def prepared_library() -> tuple[Path, tuple[Wrapper, ...]]:
@@ -75,6 +77,7 @@ class LayerRecorder:
         return document, list(_reasons(document))
 
     def _document(self, recordings: list[Recording], result: Deliveries) -> dict[str, Any]:
+        paths = path_rows(result.frame)
         return {
             "processes": len(recordings),
             "events": sum(recording.events for recording in recordings),
@@ -86,7 +89,8 @@ class LayerRecorder:
             "unstamped": result.unstamped,
             "absent": absences(recordings, self._wrappers),
             "topics": topic_rows(result),
-            "paths": path_rows(result.frame),
+            "paths": paths[:PATHS_MAX],
+            "paths_left_out": max(0, len(paths) - PATHS_MAX),
         }
 
 

@@ -89,13 +89,15 @@ class Layers:
     which a subscription took no message. `not_taken` is the number of all messages that were not
     taken. `unstamped` is the number of messages without a time stamp at the sender, `outside` that
     of messages from other senders, and `early` that of messages published before the subscription
-    existed. `processes` is the highest number of processes of a run. `invalid` has the reasons why
-    the layers of other runs are not used.
+    existed. `processes` is the highest number of processes of a run, and `paths_left_out` that of
+    paths which a run does not list. `invalid` has the reasons why the layers of other runs are not
+    used.
     """
 
     is_recorded: bool = False
     hops: tuple[Hop, ...] = ()
     paths: tuple[GraphPath, ...] = ()
+    paths_left_out: int = 0
     titles: tuple[str, ...] = ()
     shown: tuple[int, ...] = ()
     unheard: tuple[str, ...] = ()
@@ -133,7 +135,10 @@ def layers(evidence: Evidence) -> Layers:
         unheard=_unheard(documents),
         untaken=_untaken(documents),
         runs=len(documents),
-        processes=max(document["processes"] for _, document in documents),
+        **{
+            name: max(document[name] for _, document in documents)
+            for name in ("processes", "paths_left_out")
+        },
         not_taken=sum(
             row.get("not_taken", 0) for _, document in documents for row in document["topics"]
         ),

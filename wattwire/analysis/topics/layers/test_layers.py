@@ -16,7 +16,7 @@ from wattwire.analysis.topics.layers.profiled import (
     TreatmentLayer,
 )
 from wattwire.cli.exec import layers_table
-from wattwire.model.layers import LAYERS, UNMARKED
+from wattwire.model.layers import LAYERS, UNMARKED, WRAPPED
 from wattwire.report.parts import Table
 from wattwire.report.topic_page import topic_page
 
@@ -59,7 +59,8 @@ def document(p50_ns: float) -> dict[str, Any]:
     return {
         "processes": 3, "events": 99, "lost_events": 0, "deliveries": 9, "unmarked": 0,
         "outside": 1, "early": 2, "unstamped": 0, "absent": {"dds_take": "libx has no f (t.toml)"},
-        "topics": [row, *silent], "paths": [path], "reasons": [],
+        "topics": [row, *silent], "paths": [path], "paths_left_out": 7,
+        "reasons": [],
     }  # fmt: skip
 
 
@@ -110,6 +111,26 @@ def test_the_terminal_says_how_many_topics_and_paths_it_leaves_out() -> None:
     lines = "\n".join(layers_table.lines(many, 200))
     assert "… and 3 topics more" in lines and "… and 1 path more" in lines
     assert "more, which" not in "\n".join(layers_table.lines(result, 200))
+
+
+def test_the_page_says_which_rows_the_chart_and_the_paths_lack() -> None:
+    paths = "7 shorter paths of a run are not listed"
+    row = document(1000.0)["topics"][0]
+    many = document(1000.0) | {"topics": [{**row, "topic": f"/t{at}"} for at in range(13)]}
+    result = layers(Campaign(many))  # type: ignore[arg-type]
+    assert len(result.chart.rows) == 12
+    parts = " ".join(str(part) for _, part in topic_page("layers", result).parts)
+    assert "The chart has the first 12 of 13 topics" in parts and paths in parts
+    assert paths in "\n".join(layers_table.lines(result, 200))
+    few = layers(Campaign(document(1000.0)))  # type: ignore[arg-type]
+    assert "The chart has" not in str(topic_page("layers", few).parts)
+
+
+@pytest.mark.parametrize("point", WRAPPED)
+def test_an_absent_point_says_what_happens_to_its_own_time(point: str) -> None:
+    absent = Layers(is_recorded=True, absent=(Absence(point, "libx has no f (t.toml)"),))
+    (sentence,) = (s for s in layers_table.sentences(absent) if "The point" in s)
+    assert "what it marks is not known" not in sentence and "libx has no f" in sentence
 
 
 def test_the_layers_of_an_invalid_run_are_not_used_and_its_reason_is_printed() -> None:
