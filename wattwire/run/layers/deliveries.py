@@ -156,13 +156,14 @@ def _expected(
         for endpoint in endpoints_of(recording.subscriptions):
             key = endpoint.topic, endpoint.node
             since[key] = min(endpoint.since_ns, since.get(key, endpoint.since_ns))
-    begins: dict[tuple[str, str], list[int]] = {}
-    for at in np.flatnonzero(in_span):
-        key = publishing.topic[at], publishing.node[at]
-        begins.setdefault(key, []).append(int(publishing.marks["begin"][at]))
+    columns = {
+        "topic": publishing.topic, "node": publishing.node, "begin": publishing.marks["begin"],
+    }  # fmt: skip
+    sent = pl.DataFrame(columns).filter(pl.Series(in_span))
+    begins = sent.group_by("topic", "node", maintain_order=True).agg("begin")
     return {
         (topic, sender, receiver): int((np.array(times) >= since_ns).sum())
-        for (topic, sender), times in begins.items()
+        for topic, sender, times in begins.iter_rows()
         for (heard, receiver), since_ns in since.items()
         if heard == topic
     }
