@@ -105,6 +105,9 @@ def wrappers_code(wrappers: Sequence[Wrapper]) -> str:
     entries = ",\n".join(map(_entry, wrappers)) or '{"", "", {0}, {{0}}, 0}'
     parts.append(f"struct layerprof_wrapper layerprof_wrappers[] = {{\n{entries}}};")
     parts.append(f"const unsigned layerprof_wrapper_count = {len(wrappers)};\n")
+    binds = [f"  real_{index} = layerprof_next({index});" for index in range(len(wrappers))]
+    parts.append("__attribute__((constructor)) static void bind_at_start(void) {")
+    parts += [*binds, "}", ""]
     return "\n".join(parts)
 
 

@@ -18,7 +18,13 @@ from wattwire.model.words import plural
 from wattwire.rig.layer_library import layer_library, preload
 from wattwire.run.layers.deliveries import Deliveries, deliveries
 from wattwire.run.layers.paths import path_rows
-from wattwire.run.layers.recordings import Recording, absences, read_recordings
+from wattwire.run.layers.recordings import (
+    Recording,
+    absences,
+    file_reasons,
+    loss_advice,
+    read_recordings,
+)
 from wattwire.run.layers.topics import topic_rows
 from wattwire.store.files import write_table
 
@@ -72,7 +78,7 @@ class LayerRecorder:
         write_table(table, self._folder / TABLE)
         self.discard()
         document = self._document(recordings, result)
-        return document, list(_reasons(document))
+        return document, [*_reasons(document, recordings), *file_reasons(recordings)]
 
     def _document(self, recordings: list[Recording], result: Deliveries) -> dict[str, Any]:
         return {
@@ -89,13 +95,12 @@ class LayerRecorder:
         }
 
 
-def _reasons(document: dict[str, Any]) -> list[Reason]:
+def _reasons(document: dict[str, Any], recordings: list[Recording]) -> list[Reason]:
     reasons = []
     if document["lost_events"]:
         text = (
-            f"{plural(document['lost_events'], 'event')} of layers had no room in a process's "
-            "file, so their messages lack marks; measure a shorter time, or export "
-            "WATTWIRE_LAYERS_MIB with more than 256"
+            f"{plural(document['lost_events'], 'event')} of layers were lost, so their messages "
+            f"lack marks: {loss_advice(recordings)}"
         )
         reasons.append(Reason(Verdict.INVALID, LOST_EVENTS, text))
     share = document["unmarked"] / document["deliveries"] if document["deliveries"] else 0.0
