@@ -121,7 +121,8 @@ static void forget(void) {
 }
 
 /* Fork when no thread looks for libraries, because the child would wait for ever for the loader's
- * list of them. The time is limited, because the looking thread can wait for a loader that forks. */
+ * list of them. The time is limited, because the looking thread can wait for a thread that loads a
+ * library and forks. */
 static void before_fork(void) {
   struct timespec until;
   clock_gettime(CLOCK_REALTIME, &until);

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from wattwire.model.errors import UsageError
+from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.layers import POINTS, Wrapper
+from wattwire.rig.cache import MARKER
 from wattwire.rig.layer_library import check_loadable, layer_library, preload
 from wattwire.run.layers.recordings import (
     FOUND,
@@ -370,6 +373,67 @@ def test_a_cache_whose_path_cannot_be_preloaded_is_refused(
         layer_library(WRAPPERS)
 
 
+def test_another_compiler_or_machine_has_a_build_of_its_own(
+    environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = layer_library(WRAPPERS)
+    compiler = tmp_path / "own-cc"
+    compiler.write_text('#!/bin/sh\nexec cc "$@"\n')
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CC", str(compiler))
+    second = layer_library(WRAPPERS)
+    os.utime(compiler, (1, 1))
+    third = layer_library(WRAPPERS)
+    monkeypatch.setattr("platform.machine", lambda: "other")
+    fourth = layer_library(WRAPPERS)
+    monkeypatch.setattr("platform.libc_ver", lambda: ("glibc", "1.0"))
+    paths = {first, second, third, fourth, layer_library(WRAPPERS)}
+    assert len(paths) == 5 and all(path.is_file() for path in paths)
+
+
+def test_a_compiler_can_be_a_command_of_several_words(
+    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CC", "env LC_ALL=C cc")
+    assert layer_library(WRAPPERS).is_file()
+
+
+@pytest.mark.parametrize("command", ["no-such-compiler -O2", "cc 'open", " "])
+def test_a_compiler_that_does_not_exist_is_named(
+    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("CC", command)
+    with pytest.raises(MissingError, match=re.escape(repr(command))):
+        layer_library(WRAPPERS)
+
+
+def test_a_compiler_that_hangs_is_named(
+    environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiler = tmp_path / "slow-cc"
+    compiler.write_text("#!/bin/sh\nexec sleep 20\n")
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CC", str(compiler))
+    monkeypatch.setattr("wattwire.rig.layer_library.BUILD_S_MAX", 0.2)
+    with pytest.raises(UsageError, match=r"slow-cc did not build .* in 0.2 s"):
+        layer_library(WRAPPERS)
+
+
+def test_a_build_that_was_removed_in_part_is_replaced(environment: dict[str, str]) -> None:
+    library = layer_library(WRAPPERS)
+    (library.parent / MARKER).unlink()
+    library.unlink()
+    assert layer_library(WRAPPERS).is_file()
+
+
+def test_a_build_that_cannot_be_stored_is_an_error(environment: dict[str, str]) -> None:
+    folder = layer_library(WRAPPERS).parent
+    shutil.rmtree(folder)
+    folder.write_text("no folder")
+    with pytest.raises(UsageError, match="cannot be stored"):
+        layer_library(WRAPPERS)
+
+
 def test_libraries_that_the_user_preloads_follow_the_own_one(tmp_path: Path) -> None:
     variables = preload(Path("/own.so"), tmp_path, {"LD_PRELOAD": "/a.so /b.so:/c.so"})
     assert variables["LD_PRELOAD"] == "/own.so:/a.so:/b.so:/c.so"
@@ -379,6 +443,31 @@ def test_a_static_program_is_refused(program: Path) -> None:
     with pytest.raises(UsageError, match="static"):
         check_loadable(str(program.with_name("static")))
     check_loadable(str(program))
+
+
+@pytest.mark.parametrize("size_bytes", [20, 100])
+def test_a_damaged_program_is_not_judged(program: Path, tmp_path: Path, size_bytes: int) -> None:
+    damaged = tmp_path / "damaged"
+    damaged.write_bytes(program.read_bytes()[:size_bytes])
+    check_loadable(str(damaged))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_program_that_its_user_cannot_read_is_not_judged(program: Path) -> None:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        os.chmod(name, 0o755)
+        copy = Path(name, "unreadable")
+        shutil.copy(program, copy)
+        copy.chmod(0o711)
+        child = os.fork()
+        if child == 0:
+            try:
+                os.setuid(65534)
+                check_loadable(str(copy))
+                os._exit(0)
+            finally:
+                os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_a_setuid_program_and_the_setuid_interpreter_of_a_script_are_refused(
