@@ -16,7 +16,8 @@ from wattwire.model.words import plural
 
 MAGIC = b"WLAYERS2"
 HEADER_BYTES, NOTES_BYTES, CHUNK_BYTES = 4096, 1 << 20, 16384
-STATUSES_AT, STATUSES_MAX, ARGUMENTS_MAX = 64, 256, 2048
+STATUSES_MAX, ARGUMENTS_MAX = 256, 2048
+COMMAND_MAX = 80
 LIBRARY_ABSENT, SYMBOL_ABSENT, FOUND, CALLERS_ABSENT = range(4)
 """Whether a process has the library and the function of a wrapper, as in layerprof/recorder.h."""
 
@@ -73,7 +74,7 @@ def read_recordings(folder: Path) -> list[Recording]:
 
 def file_reasons(recordings: Sequence[Recording]) -> list[Reason]:
     """Return the reason against a run of which files of processes are missing or damaged."""
-    problems = [f"process {r.pid} {r.problem}" for r in recordings if r.problem]
+    problems = [f"process {_name(r)} {r.problem}" for r in recordings if r.problem]
     if not problems:
         return []
     more = f"; and {len(problems) - 1} more" if len(problems) > 1 else ""
@@ -82,6 +83,12 @@ def file_reasons(recordings: Sequence[Recording]) -> list[Reason]:
         f"completely, so their messages lack marks: {problems[0]}{more}"
     )
     return [Reason(Verdict.INVALID, LOST_EVENTS, text)]
+
+
+def _name(recording: Recording) -> str:
+    """Return the number of a process, with the begin of its command line if it is known."""
+    command = " ".join(recording.arguments).strip()
+    return f"{recording.pid} ({command[:COMMAND_MAX]})" if command else str(recording.pid)
 
 
 def loss_advice(recordings: Sequence[Recording]) -> str:

@@ -31,7 +31,7 @@ def write(path: Path, notes: bytes = NODE, handle: int = 7, **fields: int) -> No
     """Write the file of process 1 with STAMPS events of one publisher in one chunk."""
     header = np.zeros(1, HEADER)
     values = {"pid": 1, "chunks": 4, "chunks_used": 1, "notes_used": len(notes), **fields}
-    header["magic"] = MAGIC
+    header["magic"], header["arguments"] = MAGIC, b"talker\0--fast"
     for name, value in values.items():
         header[name] = value
     chunk = np.zeros(1, CHUNK)
@@ -76,7 +76,7 @@ def test_a_malformed_note_is_counted_and_the_others_are_read(tmp_path: Path, not
     assert [end.topic for end in recording.publishers[7]] == ["/topic"]
     assert recording.problem == "has 1 malformed note in its file"
     (reason,) = file_reasons([recording])
-    assert "process 1 has 1 malformed note" in reason.detail
+    assert "process 1 (talker --fast) has 1 malformed note" in reason.detail
 
 
 @pytest.mark.parametrize(("text", "handle"), [("(nil)", 0), (hex(HIGH), HIGH)])
