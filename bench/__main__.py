@@ -261,7 +261,7 @@ def recording_layers(workbench: Bench, pairs: int) -> None:
 def delaying_layers(workbench: Bench, pairs: int) -> None:
     """Print the shift of each layer over a delay that is planted in it."""
     print("\n## A planted delay of 0.2 to 2 ms, and the shift of its layer\n")
-    print("| layer | pairs | slope ± | largest other | verdict |\n|---|---|---|---|---|")
+    print("| layer | pairs | slope ± | other layers, at most | verdict |\n|---|---|---|---|---|")
     for row in delays.results(workbench, pairs):
         print(row.row, flush=True)
 

@@ -7,13 +7,14 @@ the relay prints are compared, and a try alarms if either is worse, as a CI job 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shlex
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,8 @@ class Try:
     verdict: str
     ratios: dict[str, list[float]]
     """Response → lower limit, estimate and upper limit of head over base."""
+    commit: str = ""
+    """Commit of wattwire, with a digest of uncommitted changes."""
 
 
 def report(tries: int, window_s: float, journal: Path) -> None:
@@ -49,17 +52,32 @@ def report(tries: int, window_s: float, journal: Path) -> None:
 
 
 def measure(tries: int, window_s: float, journal: Path) -> list[Try]:
-    """Return the tries of both kinds with this window, with those in the journal."""
+    """Return the tries of both kinds with this window, with those of this code in the journal."""
     lines = journal.read_text().splitlines() if journal.exists() else []
-    results = [result for line in lines if (result := Try(**json.loads(line))).window_s == window_s]
+    code = commit()
+    results = [
+        result
+        for line in lines
+        if (result := Try(**json.loads(line))).window_s == window_s and result.commit == code
+    ]
     done = {(result.number, result.kind) for result in results}
     for number in range(1, tries + 1):
         for kind in WORK_MS:
             if (number, kind) not in done:
-                results.append(_try(number, kind, window_s))
+                results.append(replace(_try(number, kind, window_s), commit=code))
                 with journal.open("a") as file:
                     file.write(json.dumps(asdict(results[-1])) + "\n")
     return [result for result in results if result.number <= tries]
+
+
+def commit() -> str:
+    """Return the commit of the repository, with a digest of its uncommitted changes."""
+    head, changes = (
+        subprocess.run(["git", *words], cwd=RELAY.parent, capture_output=True, check=True).stdout
+        for words in (["rev-parse", "HEAD"], ["diff", "HEAD", "--", ":/"])
+    )
+    digest = f"+{hashlib.sha256(changes).hexdigest()[:12]}" if changes else ""
+    return head.decode().strip() + digest
 
 
 def row(kind: str, results: Sequence[Try]) -> str:

@@ -25,6 +25,9 @@
 #define NOTES_BYTES MIB
 #define CHUNK_EVENTS 511
 #define CHUNKS_RESERVED 64
+#define INTERRUPTIONS_MAX 100
+#define EVENTS_UNTIL_RETRY 1024
+#define FORK_WAIT_NS 100000000
 #define FIRST_CHUNK ((off_t)4096 + (off_t)NOTES_BYTES)
 #define OBJECTS_MAX 1024
 
@@ -34,10 +37,10 @@ struct header {
   uint32_t pid;
   uint32_t wrapper_count;
   uint64_t chunk_count;
-  _Atomic uint64_t chunks_used; /* can exceed chunk_count */
+  uint64_t chunks_used;
   _Atomic uint64_t lost;
   _Atomic uint64_t notes_used; /* can exceed NOTES_BYTES */
-  uint64_t realtime_minus_monotonic_ns;
+  uint64_t loss_cause; /* errno of the first chunk without space; 0: the file was full */
   uint64_t reserved;
   uint8_t statuses[WRAPPERS_MAX];
   char arguments[2048]; /* the command line of the process */
@@ -62,28 +65,86 @@ static struct header *header;
 static char *notes;
 static struct chunk *chunks;
 static char file_path[PATH_MAX];
-static _Atomic bool disk_is_full;
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static _Atomic pid_t owner; /* the process that opened the file */
+static pthread_mutex_t chunk_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t look_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t chunks_reserved; /* chunks with space on the disk; under chunk_lock */
+static _Atomic uint64_t retry_at; /* lost events until space is looked for again */
 
 #define OF_THREAD __thread __attribute__((tls_model("initial-exec")))
 static OF_THREAD struct chunk *current;
+static OF_THREAD bool is_inside, holds_look_lock;
 __thread int layerprof_waits __attribute__((tls_model("initial-exec")));
 
-static void refuse(const char *path) {
-  fprintf(stderr, "wattwire: layers are not recorded: %s: %s\n", path, strerror(errno));
+struct entry {
+  int saved_errno, cancel_state;
+};
+
+/* Begin the recorder's own work. Return false within such work, because a function that it calls
+ * can be one that a table replaces. The thread is not cancelled in it, because it holds locks. */
+static bool enter(struct entry *entry) {
+  if (is_inside) return false;
+  is_inside = true;
+  entry->saved_errno = errno;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &entry->cancel_state);
+  return true;
+}
+
+static void leave(const struct entry *entry) {
+  pthread_setcancelstate(entry->cancel_state, NULL);
+  errno = entry->saved_errno;
+  is_inside = false;
+}
+
+/* Leave a link that names the error. A link needs neither a file descriptor nor a block of the
+ * disk, whose lack is the usual reason. wattwire/run/layers/recordings.py reads it. */
+static void refuse(int file) {
+  char mark[PATH_MAX + 16], number[16];
+  int error = errno;
+  fprintf(stderr, "wattwire: layers are not recorded: %s: %s\n", file_path, strerror(error));
+  if (file >= 0) {
+    close(file);
+    unlink(file_path);
+  }
+  snprintf(mark, sizeof mark, "%s.refused", file_path);
+  snprintf(number, sizeof number, "%d", error);
+  if (symlink(number, mark) != 0) perror("wattwire: layers are not recorded");
   atomic_store(&state, OFF);
 }
 
-/* A child of fork() inherits the mapping, but its events belong into its own file. */
+/* Forget the file of the parent in a child, with locks that other threads of the parent held. */
 static void forget(void) {
-  atomic_store(&state, CLOSED);
-  if (header) munmap(header, 4096 + NOTES_BYTES + header->chunk_count * sizeof(struct chunk));
+  pthread_mutex_init(&chunk_lock, NULL);
+  pthread_mutex_init(&look_lock, NULL);
   header = NULL;
   current = NULL;
-  layerprof_waits = 0;
 }
 
-static void watch_forks(void) { pthread_atfork(NULL, NULL, forget); }
+/* Fork when no thread looks for libraries, because the child would wait for ever for the loader's
+ * list of them. The time is limited, because the looking thread can wait for a thread that loads a
+ * library and forks. */
+static void before_fork(void) {
+  struct timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_nsec += FORK_WAIT_NS;
+  until.tv_sec += until.tv_nsec / 1000000000;
+  until.tv_nsec %= 1000000000;
+  holds_look_lock = pthread_mutex_timedlock(&look_lock, &until) == 0;
+}
+
+static void after_fork_in_parent(void) {
+  if (holds_look_lock) pthread_mutex_unlock(&look_lock);
+}
+
+static void after_fork_in_child(void) {
+  if (header) munmap(header, 4096 + NOTES_BYTES + header->chunk_count * sizeof(struct chunk));
+  forget();
+  atomic_store(&state, CLOSED);
+}
+
+__attribute__((constructor)) static void watch_forks(void) {
+  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
 
 static void read_arguments(char *text, size_t size) {
   int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
@@ -94,9 +155,13 @@ static void read_arguments(char *text, size_t size) {
 }
 
 /* Reserve space on the disk. A store to a page without space would end the process (SIGBUS).
- * Return whether there is space, or whether the file system cannot tell. */
+ * Return whether there is space, or whether the file system cannot tell; else, errno is set. */
 static bool reserve(int file, off_t offset, size_t size) {
-  return fallocate(file, 0, offset, (off_t)size) == 0 || errno != ENOSPC;
+  for (int attempt = 0; attempt < INTERRUPTIONS_MAX; attempt++) {
+    if (fallocate(file, 0, offset, (off_t)size) == 0) return true;
+    if (errno != EINTR) return errno == EOPNOTSUPP || errno == ENOSYS;
+  }
+  return false;
 }
 
 /* A process that executes another program keeps its number, so a name can be taken. */
@@ -111,31 +176,25 @@ static int create(const char *folder, char *path, size_t size) {
 
 static void open_file(void) {
   const char *folder = getenv(FOLDER_VARIABLE), *mib = getenv(SIZE_VARIABLE);
-  char *path = file_path;
   if (!folder) {
     atomic_store(&state, OFF);
     return;
   }
   size_t size = (mib && atol(mib) > 0 ? (size_t)atol(mib) : SIZE_MIB) * MIB;
-  int file = create(folder, path, sizeof file_path);
+  int file = create(folder, file_path, sizeof file_path);
   size_t count = size / sizeof(struct chunk);
   size = 4096 + NOTES_BYTES + count * sizeof(struct chunk);
   if (file < 0 || ftruncate(file, (off_t)size) != 0 || !reserve(file, 0, FIRST_CHUNK)) {
-    refuse(path);
-    if (file >= 0) close(file);
+    refuse(file);
     return;
   }
   void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  close(file);
   if (memory == MAP_FAILED) {
-    refuse(path);
+    refuse(file);
     return;
   }
-  struct timespec wall;
+  close(file);
   struct header *new_header = memory;
-  clock_gettime(CLOCK_REALTIME, &wall);
-  new_header->realtime_minus_monotonic_ns =
-      (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec - layerprof_now_ns();
   new_header->pid = (uint32_t)getpid();
   new_header->wrapper_count = layerprof_wrapper_count;
   new_header->chunk_count = count;
@@ -143,20 +202,23 @@ static void open_file(void) {
   notes = (char *)memory + 4096;
   chunks = (struct chunk *)((char *)memory + 4096 + NOTES_BYTES);
   header = new_header;
-  memcpy(new_header->magic, "WLAYERS1", 8);
-  pthread_once(&fork_once, watch_forks);
+  chunks_reserved = 0;
+  atomic_store(&retry_at, 0);
+  atomic_store(&owner, getpid());
+  memcpy(new_header->magic, "WLAYERS2", 8);
   atomic_store(&state, OPEN);
 }
 
+/* Return whether the process has a file, which it opens at its first event. A child of _Fork() or
+ * clone() has the mapping of its parent, and no handler ran. It keeps this mapping, because a child
+ * that shares the memory of its parent would end it there. */
 static bool is_open(void) {
   int now = atomic_load_explicit(&state, memory_order_acquire);
-  if (now == OPEN) return true;
   if (now == OFF) return false;
-  int expected = CLOSED;
-  if (atomic_compare_exchange_strong(&state, &expected, OPENING)) {
-    int saved = errno;
+  if (now == OPEN && atomic_load(&owner) == getpid()) return true;
+  if (now != OPENING && atomic_compare_exchange_strong(&state, &now, OPENING)) {
+    if (now == OPEN) forget();
     open_file();
-    errno = saved;
   } else {
     while (atomic_load(&state) == OPENING) sched_yield();
   }
@@ -166,28 +228,47 @@ static bool is_open(void) {
 /* Reserve the space of the next chunks. The file is opened again, because a program may have closed
  * all files and used their numbers for its own. */
 static bool reserve_chunks(uint64_t index) {
-  int saved = errno;
   int file = open(file_path, O_RDWR | O_CLOEXEC);
   bool is_reserved = file >= 0 && reserve(file, FIRST_CHUNK + (off_t)(index * sizeof *chunks),
                                           CHUNKS_RESERVED * sizeof *chunks);
+  if (is_reserved)
+    chunks_reserved = index + CHUNKS_RESERVED;
+  else if (!header->loss_cause)
+    header->loss_cause = (uint64_t)errno;
   if (file >= 0) close(file);
-  errno = saved;
   return is_reserved;
+}
+
+/* Return a chunk with space on the disk, or NULL. A lack can end (too many open files), so space is
+ * looked for again after some lost events. */
+static struct chunk *unused_chunk(void) {
+  struct chunk *chunk = NULL;
+  if (atomic_load(&header->lost) >= atomic_load(&retry_at)) {
+    pthread_mutex_lock(&chunk_lock);
+    uint64_t index = header->chunks_used;
+    if (index < header->chunk_count && (index < chunks_reserved || reserve_chunks(index))) {
+      chunk = &chunks[index];
+      header->chunks_used = index + 1;
+    } else {
+      atomic_store(&retry_at, atomic_load(&header->lost) + EVENTS_UNTIL_RETRY);
+    }
+    pthread_mutex_unlock(&chunk_lock);
+  }
+  if (!chunk) atomic_fetch_add(&header->lost, 1);
+  return chunk;
 }
 
 /* Give the thread a new chunk. Return whether there was one. */
 __attribute__((noinline)) static bool next_chunk(void) {
-  if (!is_open()) return false;
-  uint64_t index = atomic_fetch_add(&header->chunks_used, 1);
-  if (index < header->chunk_count && index % CHUNKS_RESERVED == 0 && !reserve_chunks(index))
-    atomic_store(&disk_is_full, true);
-  if (index >= header->chunk_count || atomic_load(&disk_is_full)) {
-    atomic_fetch_add(&header->lost, 1);
-    return false;
+  struct entry entry;
+  if (!enter(&entry)) return false;
+  struct chunk *chunk = is_open() ? unused_chunk() : NULL;
+  if (chunk) {
+    chunk->thread = (uint32_t)syscall(SYS_gettid);
+    current = chunk;
   }
-  current = &chunks[index];
-  current->thread = (uint32_t)syscall(SYS_gettid);
-  return true;
+  leave(&entry);
+  return chunk != NULL;
 }
 
 void layerprof_record(uint32_t point, uint64_t time_ns, uint64_t a, uint64_t b, uint32_t c) {
@@ -205,7 +286,12 @@ void layerprof_record(uint32_t point, uint64_t time_ns, uint64_t a, uint64_t b, 
 void layerprof_note(const char *format, ...) {
   char line[1024];
   va_list arguments;
-  if (!is_open()) return;
+  struct entry entry;
+  if (!enter(&entry)) return;
+  if (!is_open()) {
+    leave(&entry);
+    return;
+  }
   int begin = snprintf(line, sizeof line, "%llu ", (unsigned long long)layerprof_now_ns());
   va_start(arguments, format);
   int length = begin + vsnprintf(line + begin, sizeof line - (size_t)begin - 1, format, arguments);
@@ -214,6 +300,7 @@ void layerprof_note(const char *format, ...) {
   line[length++] = '\n';
   uint64_t offset = atomic_fetch_add(&header->notes_used, (uint64_t)length);
   if (offset + (uint64_t)length <= NOTES_BYTES) memcpy(notes + offset, line, (size_t)length);
+  leave(&entry);
 }
 
 /* -- libraries ------------------------------------------------------------------------------- */
@@ -293,11 +380,20 @@ static void *next_symbol(const char *name, const void *own) {
   return current && current != own ? current : symbol;
 }
 
+void *layerprof_next(unsigned index) {
+  void *symbol = next_symbol(layerprof_wrappers[index].symbol, layerprof_wrappers[index].own);
+  if (!symbol) dlerror(); /* the program's own dlerror() must not name this symbol */
+  return symbol;
+}
+
 void *layerprof_bind(unsigned index) {
   const struct layerprof_wrapper *wrapper = &layerprof_wrappers[index];
-  void *symbol = next_symbol(wrapper->symbol, wrapper->own);
+  struct entry entry;
+  bool is_outermost = enter(&entry);
+  void *symbol = layerprof_next(index);
   if (!symbol) symbol = search_symbol(wrapper->library, wrapper->symbol, wrapper->own, NULL);
   if (!symbol) symbol = search_symbol(NULL, wrapper->symbol, wrapper->own, NULL);
+  if (is_outermost) leave(&entry);
   if (symbol) return symbol;
   fprintf(stderr, "wattwire: no loaded library defines %s, which a table of layers replaces\n",
           wrapper->symbol);
@@ -313,11 +409,7 @@ static uint8_t status_of(const struct layerprof_wrapper *wrapper) {
   return has_caller ? LAYERPROF_FOUND : LAYERPROF_CALLERS_ABSENT;
 }
 
-static pthread_mutex_t look_lock = PTHREAD_MUTEX_INITIALIZER;
-
-void layerprof_look(void) {
-  if (!is_open()) return;
-  int saved = errno;
+static void look(void) {
   pthread_mutex_lock(&look_lock);
   for (unsigned i = 0; i < layerprof_wrapper_count && i < WRAPPERS_MAX; i++) {
     struct layerprof_wrapper *wrapper = &layerprof_wrappers[i];
@@ -334,5 +426,11 @@ void layerprof_look(void) {
     header->statuses[i] = status_of(wrapper);
   }
   pthread_mutex_unlock(&look_lock);
-  errno = saved;
+}
+
+void layerprof_look(void) {
+  struct entry entry;
+  if (!enter(&entry)) return;
+  if (is_open()) look();
+  leave(&entry);
 }

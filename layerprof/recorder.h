@@ -67,8 +67,12 @@ void layerprof_record(uint32_t point, uint64_t time_ns, uint64_t a, uint64_t b, 
 /* Append a line of text, which names an entity of the process. */
 void layerprof_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Return the function that a wrapper replaces. It ends the process if there is none, because the
- * call could not be answered. */
+/* Return the function that a wrapper replaces, or NULL if the program is not linked to it. It is
+ * called at the start of the process, because later another thread can hold the loader's lock. */
+void *layerprof_next(unsigned wrapper);
+
+/* Return the function that a wrapper replaces, from any loaded library. It ends the process if
+ * there is none, because the call could not be answered. */
 void *layerprof_bind(unsigned wrapper);
 
 /* Find the libraries of the tables among those that are loaded now. */

@@ -44,12 +44,6 @@ TRACEPOINT(rcl_subscription_init,
              layerprof_note("sub %p %p %p %zu %s", subscription, node, rmw, depth, topic);
            })
 
-TRACEPOINT(rcl_timer_init, (const void *timer, int64_t period_ns), (timer, period_ns),
-           { layerprof_note("timer %p %lld", timer, (long long)period_ns); })
-
-TRACEPOINT(rclcpp_timer_callback_added, (const void *timer, const void *callback),
-           (timer, callback), { layerprof_note("timer_callback %p %p", timer, callback); })
-
 /* -- publishing ------------------------------------------------------------------------------ */
 
 TRACEPOINT(rclcpp_publish, (const void *publisher, const void *message), (publisher, message),
@@ -62,7 +56,8 @@ TRACEPOINT(rcl_publish, (const void *publisher, const void *message), (publisher
 
 TRACEPOINT(rmw_publish, (const void *publisher, const void *message, int64_t stamp_ns),
            (publisher, message, stamp_ns), {
-             bool has_stamp = publisher != published || message == published;
+             (void)message;
+             bool has_stamp = publisher != published;
              RECORD(POINT_STAMP, publisher, has_stamp ? stamp_ns : 0, has_stamp);
            })
 
@@ -84,9 +79,6 @@ TRACEPOINT(rclcpp_take, (const void *message), (message),
 TRACEPOINT(callback_start, (const void *callback, const bool is_intra_process),
            (callback, is_intra_process),
            { RECORD(POINT_CALLBACK_START, callback, 0, is_intra_process); })
-
-TRACEPOINT(callback_end, (const void *callback), (callback),
-           { RECORD(POINT_CALLBACK_END, callback, 0, 0); })
 
 /* -- services: their requests and replies start work of a thread ---------------------------- */
 

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from bench.nodes import Bench
 from bench.pairs import Comparison, abba, compared
-from bench.peers.pipeline import latencies_ns
+from bench.peers.pipeline import MESSAGES, RELAYS, latencies_ns
 from contract.conformance.cell import CellUnderTest
 from wattwire.rig.layer_library import preload
 from wattwire.run.layers.recorder import prepared_library
+from wattwire.run.layers.recordings import read_recordings
 
 CELL = "ros2/cpp-rcl"
 EVENTS = 1_000_000
@@ -34,8 +35,20 @@ class Recordings:
         """Return the variables of recorded processes."""
         return preload(self._library, self.folder, dict(os.environ))
 
-    def empty(self) -> None:
-        """Remove all files."""
+    def empty(self, processes: int, events: int) -> None:
+        """Remove all files.
+
+        Raises RuntimeError if not as many processes recorded this number of events each: a side
+        without a recording would cost nothing.
+        """
+        recordings = read_recordings(self.folder)
+        complete = [r for r in recordings if r.events >= events and not (r.lost or r.problem)]
+        if len(complete) < processes:
+            counts = [(r.events, r.lost, r.problem) for r in recordings]
+            raise RuntimeError(
+                f"found {len(complete)} processes with {events} recorded events or more, expected "
+                f"{processes}; events, lost events and problem of each process: {counts}"
+            )
         shutil.rmtree(self.folder)
         self.folder.mkdir()
 
@@ -52,8 +65,8 @@ def event_times_ns(workbench: Bench, runs: int) -> list[float]:
             [program, str(EVENTS)], env={**os.environ, **recordings.environment()},
             capture_output=True, text=True, check=True, timeout=HANG_S,
         )  # fmt: skip
+        recordings.empty(1, EVENTS)
         times_ns.append(float(result.stdout))
-        recordings.empty()
     return times_ns
 
 
@@ -67,7 +80,8 @@ def comparisons(workbench: Bench, pairs: int) -> Iterator[Comparison]:
 
     def latency_ns(side: CellUnderTest) -> float:
         (median_ns,) = latencies_ns(workbench.folder, side, [])
-        recordings.empty()
+        is_recorded = side is recorded
+        recordings.empty(RELAYS + 2 if is_recorded else 0, MESSAGES)
         return median_ns
 
     label = f"{CELL}, pipeline of 8 nodes, recorded against plain"

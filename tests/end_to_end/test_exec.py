@@ -15,11 +15,14 @@ import time
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
 import wattwire
 from tests.end_to_end.conftest import NOBODY, environment_at, interpreter_of
+from wattwire.model.layers import LOST_EVENTS
+from wattwire.run.layers.recordings import HEADER, HEADER_BYTES, MAGIC, NOTES_BYTES
 from wattwire.store import Campaign
 
 pytestmark = pytest.mark.slow
@@ -646,3 +649,18 @@ def test_a_command_that_ends_in_its_warm_up_has_no_values(measured):
     assert "within the warm-up (60 s), so nothing was measured; use a shorter" in result.err
     wrong, _, _ = measured("--warmup", "100", "--", "true")
     assert wrong.code == 2 and "needs --count-from" in wrong.err
+
+
+def test_lost_events_of_layers_are_stated_and_exclude_no_run(measured, tmp_path):
+    header = np.zeros(1, HEADER)
+    header["magic"], header["pid"], header["lost"] = MAGIC, 7, 5
+    lossy = tmp_path / "lossy"
+    lossy.write_bytes(header.tobytes().ljust(HEADER_BYTES + NOTES_BYTES, b"\0"))
+    code = f'cp {shlex.quote(str(lossy))} "$WATTWIRE_LAYERS_DIR/7.events"'
+    result, table, folder = measured("--layers", "--", "sh", "-c", code)
+    assert result.code == 0, result.err
+    run = json.loads(next(folder.glob("runs/*/run.json")).read_text())
+    assert (run["verdict"], run["reasons"]) == ("valid", [])
+    assert [reason["code"] for reason in run["layers"]["reasons"]] == [LOST_EVENTS]
+    (reason,) = table["layers"]["invalid"]
+    assert "5 events of layers" in reason and table["repeats"][0]["cpu_s"] > 0

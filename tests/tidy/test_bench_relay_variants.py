@@ -54,6 +54,24 @@ def test_a_try_in_the_journal_with_the_same_window_is_not_repeated(tmp_path, mon
     assert len(list(map(json.loads, journal.read_text().splitlines()))) == 6
 
 
+def test_a_try_of_another_commit_or_of_an_old_journal_is_repeated(tmp_path, monkeypatch):
+    journal = tmp_path / "tries.jsonl"
+    made = []
+
+    def try_(number, kind, window_s):
+        made.append(number)
+        return Try(number, kind, window_s, "worse", {})
+
+    monkeypatch.setattr(relay_variants, "_try", try_)
+    journal.write_text(
+        '{"number": 1, "kind": "A/A", "window_s": 5.0, "verdict": "worse", "ratios": {}}\n'
+    )
+    relay_variants.measure(1, 5.0, journal)
+    monkeypatch.setattr(relay_variants, "commit", lambda: "another")
+    assert [result.commit for result in relay_variants.measure(1, 5.0, journal)] == ["another"] * 2
+    assert len(made) == 4
+
+
 def test_the_relay_prints_a_latency_of_at_least_its_work():
     argv = [sys.executable, "-S", RELAY, "4"]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, start_new_session=True) as relay:

@@ -13,7 +13,8 @@ are. In the third, the sampler is silent between marks, which shows the cost of 
 Runs that count system calls are in separate blocks after all other blocks, because counting slows a
 run down, and a slow run must not be a neighbour of a timed run. Runs that record layers are next to
 the timed run of their treatment, because their cost is a ratio of neighbours. They do not separate
-two variants, and the order of the other runs is the same without them.
+two variants; of three or more, that of an inner one separates it from one neighbour. The order of
+the other runs is the same without them.
 
 Settling runs precede the first block, in rounds that are numbered as block 0; those of a command
 let caches and files warm up.
@@ -145,7 +146,8 @@ def _with_twins(
 ) -> list[tuple[Treatment, str]]:
     """Return a group with a profiled run next to each plain run whose layers can be recorded.
 
-    Those of the first and the last run are at the ends, so two variants remain neighbours.
+    Those of the first and the last run are at the ends, so two variants remain neighbours. That of
+    an inner run is on a random side of it.
     """
     runs: list[tuple[Treatment, str]] = []
     for at, (treatment, control) in enumerate(group):

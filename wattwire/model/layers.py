@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 TRACED = (
     "client_publish", "rmw_begin", "stamp", "rmw_taken", "rcl_taken", "client_taken",
-    "callback_start", "callback_end", "service",
+    "callback_start", "service",
 )  # fmt: skip
 """Points that the tracepoints of the client library and the middleware give."""
 ENTERED = ("rcl_publish", "notify", "rcl_take", "rmw_take", "timer")
@@ -21,7 +21,6 @@ POINTS = (*TRACED, *WRAPPED)
 
 
 LOST_EVENTS, UNMARKED, UNJOINED = "layers_lost", "layers_unmarked", "layers_unjoined"
-INVALIDITIES = (LOST_EVENTS, UNMARKED, UNJOINED)
 """Codes of the reasons why a run's layers are not used."""
 
 

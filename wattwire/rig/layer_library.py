@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import platform
+import shlex
 import shutil
 import struct
 import subprocess
@@ -35,11 +37,14 @@ CAPABILITIES = "security.capability"
 def layer_library(wrappers: Sequence[Wrapper]) -> Path:
     """Return the path of the library with these wrappers, which is built if the cache lacks it.
 
-    Raises MissingError without a C compiler, and UsageError if the wrappers do not compile.
+    A build is for one machine type, C library and compiler, because hosts can share a cache. Raises
+    MissingError without a C compiler, and UsageError if the wrappers do not compile.
     """
+    compiler = _compiler()
     sources = home() / "layerprof"
     texts = {"points.h": points_header(), "wrappers.c": wrappers_code(wrappers)}
-    digest = hashlib.sha256(repr((COMPILE, sorted(texts.items()))).encode())
+    target = platform.machine(), platform.libc_ver(), _identity(compiler)
+    digest = hashlib.sha256(repr((COMPILE, sorted(texts.items()), target)).encode())
     for path in sorted(sources.glob("*.[ch]")):
         digest.update(path.read_bytes())
     place = cache_folder()
@@ -53,32 +58,73 @@ def layer_library(wrappers: Sequence[Wrapper]) -> Path:
     if (folder / MARKER).exists():
         os.utime(folder / MARKER)
         return folder / LIBRARY
-    compiler = shutil.which(os.environ.get("CC", "cc"))
-    if compiler is None:
-        raise MissingError(
-            "--layers: no C compiler (CC or cc); it builds the library that records the layers. "
-            "Install gcc or clang, in Debian with `apt-get install gcc libc6-dev`."
-        )
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="layerprof-", dir=folder.parent) as name:
         build = Path(name)
         for file_name, text in texts.items():
             (build / file_name).write_text(text, encoding="utf-8")
         inputs = [*(str(sources / file) for file in SOURCES), "wrappers.c"]
-        command = [compiler, *COMPILE, "-I.", f"-I{sources}", "-o", LIBRARY, *inputs, "-ldl"]
-        result = subprocess.run(
-            command, cwd=build, capture_output=True, text=True, timeout=BUILD_S_MAX, check=False
-        )
+        command = [*compiler, *COMPILE, "-I.", f"-I{sources}", "-o", LIBRARY, *inputs, "-ldl"]
+        try:
+            result = subprocess.run(
+                command, cwd=build, capture_output=True, text=True, timeout=BUILD_S_MAX, check=False
+            )
+        except subprocess.TimeoutExpired as error:
+            raise UsageError(
+                f"--layers: {shlex.join(compiler)} did not build the library that records the "
+                f"layers in {BUILD_S_MAX:g} s; export CC=COMPILER, a working C compiler"
+            ) from error
         if result.returncode != 0:
             tables = ", ".join(dict.fromkeys(w.table for w in wrappers))
             raise UsageError(
                 f"--layers: the wrappers of {tables} do not compile:\n{result.stderr[-2000:]}"
             )
         (build / MARKER).touch()
-        with contextlib.suppress(OSError):  # another process built the same
-            build.rename(folder)
-            build.mkdir()  # for the removal at the end of this block
+        _move(build, folder)
     return folder / LIBRARY
+
+
+def _compiler() -> list[str]:
+    """Return the words of the C compiler's command, for example of `ccache gcc`."""
+    text = os.environ.get("CC") or "cc"
+    with contextlib.suppress(ValueError):  # an open quotation mark
+        words = shlex.split(text)
+        if words and (path := shutil.which(words[0])):
+            return [path, *words[1:]]
+    raise MissingError(
+        f"--layers: found no C compiler {text!r} (CC or cc); it builds the library that records "
+        "the layers. Install gcc or clang, in Debian with `apt-get install gcc libc6-dev`."
+    )
+
+
+def _identity(compiler: Sequence[str]) -> list[tuple[str, int, int]]:
+    """Return each word of a command, with the size and time of the program that it names."""
+    identity = []
+    for word in compiler:
+        path = shutil.which(word)
+        status = os.stat(path) if path else None
+        size_bytes, changed_ns = (status.st_size, status.st_mtime_ns) if status else (0, 0)
+        identity.append((word, size_bytes, changed_ns))
+    return identity
+
+
+def _move(build: Path, folder: Path) -> None:
+    """Move a build to its place in the cache, unless another process put the same one there."""
+    for is_last in (False, True):
+        try:
+            build.rename(folder)
+        except OSError as error:
+            if (folder / MARKER).exists():
+                return
+            if is_last:
+                raise UsageError(
+                    f"--layers: {folder}: the build cannot be stored ({error.strerror}); remove "
+                    "this path, or export WATTWIRE_CACHE=FOLDER, a folder of this user"
+                ) from error
+            shutil.rmtree(folder, ignore_errors=True)  # a build that was removed in part
+        else:
+            build.mkdir()  # for the removal of the temporary folder
+            return
 
 
 def preload(library: Path, folder: Path, environment: dict[str, str]) -> dict[str, str]:
@@ -105,6 +151,9 @@ def wrappers_code(wrappers: Sequence[Wrapper]) -> str:
     entries = ",\n".join(map(_entry, wrappers)) or '{"", "", {0}, {{0}}, 0}'
     parts.append(f"struct layerprof_wrapper layerprof_wrappers[] = {{\n{entries}}};")
     parts.append(f"const unsigned layerprof_wrapper_count = {len(wrappers)};\n")
+    binds = [f"  real_{index} = layerprof_next({index});" for index in range(len(wrappers))]
+    parts.append("__attribute__((constructor)) static void bind_at_start(void) {")
+    parts += [*binds, "}", ""]
     return "\n".join(parts)
 
 
@@ -190,7 +239,8 @@ def _interpreters(program: str, cwd: Path) -> Iterator[Path]:
         if not path.is_file():
             return
         yield path
-        with open(path, "rb") as file:
+        line = b""
+        with contextlib.suppress(PermissionError), open(path, "rb") as file:
             line = file.readline(256)
         if not line.startswith(b"#!"):
             return
@@ -203,14 +253,20 @@ def _interpreters(program: str, cwd: Path) -> Iterator[Path]:
 
 
 def _is_static(path: Path) -> bool:
-    """Return whether a file is an ELF program without a loader."""
-    with open(path, "rb") as file:
-        header = file.read(64)
-        if header[:4] != b"\x7fELF" or header[4:5] != b"\x02":
-            return False
-        (offset,) = struct.unpack_from("<Q", header, 32)
-        size, count = struct.unpack_from("<HH", header, 54)
-        file.seek(offset)
-        segments = file.read(size * count)
-    kinds = {struct.unpack_from("<I", segments, size * at)[0] for at in range(count)}
+    """Return whether a file is an ELF program without a loader.
+
+    A file that this user can execute but not read, or that is damaged, is not judged.
+    """
+    try:
+        with open(path, "rb") as file:
+            header = file.read(64)
+            if header[:4] != b"\x7fELF" or header[4:5] != b"\x02":
+                return False
+            (offset,) = struct.unpack_from("<Q", header, 32)
+            size, count = struct.unpack_from("<HH", header, 54)
+            file.seek(offset)
+            segments = file.read(size * count)
+        kinds = {struct.unpack_from("<I", segments, size * at)[0] for at in range(count)}
+    except (OSError, OverflowError, struct.error):
+        return False
     return PT_INTERP not in kinds

@@ -209,14 +209,14 @@ class CampaignRunner:
                 f"{way.because}. Install strace, or skip these runs with "
                 "--set plan.syscall_runs=0."
             )
-        if study.plan.layer_runs:
-            prepared_library()
         self._builder = Builder(
             agent, lambda step: self._progress.event("building", **asdict(step))
         )
         for text in foreign_code(study):
             self._progress.event("note", text=text)
-        cells_by_treatment = prepare(study, self.catalog, None, choose).cells.values()
+        unbuilt = prepare(study, self.catalog, None, choose)
+        require_layer_library(study, unbuilt)
+        cells_by_treatment = unbuilt.cells.values()
         self._builder.unbuilt(
             {
                 cell.known_as: cell for roles in cells_by_treatment for cell in roles.values()
@@ -671,6 +671,23 @@ def foreign_code(study: Study) -> list[str]:
     folders = [(name, variant.root) for name, variant in study.variants.items() if variant.root]
     texts = [f"Variant {name} builds and runs the cells in {root}" for name, root in folders]
     return texts + ([study.rig.executed] if study.rig.executed else [])
+
+
+def require_layer_library(study: Study, prepared: Prepared) -> None:
+    """Build the library of the layer runs, if any treatment has such runs.
+
+    Raises MissingError without a C compiler, UsageError if the library cannot be built.
+    """
+    if not study.plan.layer_runs or len(prepared.layer_gaps) == len(prepared.treatments):
+        return
+    try:
+        prepared_library()
+    except (MissingError, UsageError) as error:
+        text = str(error).removeprefix("--layers: ").rstrip(".\n")
+        raise type(error)(
+            f"study {study.name}: plan.layer_runs: {text}; or skip these runs with "
+            "--set plan.layer_runs=0."
+        ) from error
 
 
 def _now() -> str:

@@ -90,6 +90,11 @@ def test_every_message_of_the_scripts_is_seen_with_all_marks(plain: Measured) ->
     assert plain.document["lost_events"] == 0 and plain.document["absent"] == {}
     published = {row["topic"]: row["published"] for row in plain.document["topics"]}
     assert published["/chatter"] == plain.sent and published["/relayed"] == plain.passed
+    not_taken = {row["topic"]: row["not_taken"] for row in plain.document["topics"]
+                 if row["receiver"] is not None}  # fmt: skip
+    assert not_taken["/chatter"] == plain.sent - plain.passed - plain.document["early"]
+    assert not_taken["/relayed"] == plain.passed - len(plain.ages_ns)
+    assert plain.document["reasons"] == []
     assert {row["topic"] for row in plain.json["layers"]["topics"]} == {"/chatter", "/relayed"}
     assert plain.left == []
 

@@ -23,16 +23,25 @@ def lines(layers: Layers, width: int) -> Iterator[str]:
     """Yield a table of the topics, one of their layers, the longest paths, and sentences."""
     if layers.hops:
         yield ""
-        yield from wrap.table(_topics(layers.hops), "<<" + ">" * 5, width, indent="")
+        yield from wrap.table(_topics(layers.hops), "<<" + ">" * 6, width, indent="")
         yield ""
         hops = layers.hops[:HOPS_MAX]
         yield from wrap.table(_layers(layers, hops), "<" + ">" * len(hops), width, indent="")
+        yield from _left_out(len(layers.hops) - HOPS_MAX, "topic", width)
         if layers.paths:
             yield ""
         for path in layers.paths[:PATHS_MAX]:
             yield wrap.wrapped(_path(path), width, hanging="  ")
+        yield from _left_out(len(layers.paths) - PATHS_MAX, "path", width)
+        if layers.paths_left_out:
+            yield wrap.wrapped(SENTENCES.paths_left_out(layers), width, hanging="")
     for sentence in sentences(layers):
         yield wrap.wrapped(sentence, width, hanging="")
+
+
+def _left_out(count: int, rows: str, width: int) -> Iterator[str]:
+    if count > 0:
+        yield wrap.wrapped(SENTENCES.left_out(count, rows), width, hanging="  ")
 
 
 def sentences(layers: Layers) -> Iterator[str]:
@@ -46,18 +55,29 @@ def sentences(layers: Layers) -> Iterator[str]:
         yield SENTENCES.invalid(reason)
     for absence in layers.absent:
         yield SENTENCES.absent(absence)
+    if layers.not_taken:
+        yield SENTENCES.not_taken(layers)
+    if layers.early:
+        yield SENTENCES.early(layers)
     if layers.outside:
         yield SENTENCES.outside(layers)
     if layers.unheard:
         yield SENTENCES.unheard(layers)
+    if layers.is_recorded:
+        yield SENTENCES.loaded()
 
 
 def as_json(layers: Layers) -> dict[str, Any]:
     """Return the rows of the topics and the paths as JSON values."""
-    names = ("deliveries", "unmarked", "outside", "processes")
+    names = (
+        "runs", "deliveries", "unmarked", "not_taken", "early", "outside", "unstamped", "processes",
+        "paths_left_out",
+    )  # fmt: skip
     return {
         **{name: getattr(layers, name) for name in names},
         "invalid": list(layers.invalid),
+        "unheard": list(layers.unheard),
+        "untaken": list(layers.untaken),
         "absent": {absence.point: absence.reason for absence in layers.absent},
         "topics": [
             {**_plain(hop), "times_us": dict(zip(layers.titles, hop.times_us, strict=True))}
@@ -77,7 +97,7 @@ def _plain(row: Hop | GraphPath) -> dict[str, Any]:
 
 
 def _topics(hops: Sequence[Hop]) -> list[list[str]]:
-    titles = ["topic", "nodes", "1/s", "messages", "p50 µs", "p95 µs", "mean µs"]
+    titles = ["topic", "nodes", "1/s", "taken", "not taken", "p50 µs", "p95 µs", "mean µs"]
     return [
         titles,
         *(
@@ -86,6 +106,7 @@ def _topics(hops: Sequence[Hop]) -> list[list[str]]:
                 hop.way,
                 _cell(hop.rate_hz),
                 number(hop.deliveries),
+                number(hop.not_taken),
                 *map(_cell, (hop.p50_us, hop.p95_us, hop.mean_us)),
             ]
             for hop in hops

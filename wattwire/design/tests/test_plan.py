@@ -205,6 +205,20 @@ def test_each_profiled_run_is_next_to_its_timed_run_and_the_order_of_the_others_
     assert all(b.predecessor == a.run for a, b in pairwise(runs))
 
 
+@pytest.mark.parametrize(("names", "separated"), [(("base", "head"), 0), (("base", "x", "y"), 1)])
+def test_only_the_recording_of_an_inner_variant_separates_variants(names, separated):
+    variants = {name: {} for name in names}
+    factors = {"language": ["a"], "pattern": ["topic"], "variant": list(names)}
+    kept = treatments(factors=factors, variants=variants)
+    keys = {treatment.key for treatment in kept}
+    plan = Plan(blocks=20, primary="variant", controls=False, layer_runs=20)
+    runs = make_plan(kept, plan, profiled=keys)
+    for block in range(1, 21):
+        kinds = [run.control for run in runs if run.block == block]
+        places = [place for place, kind in enumerate(kinds) if not kind]
+        assert sum(b - a - 1 for a, b in pairwise(places)) == separated
+
+
 def test_without_layer_runs_or_profiled_treatments_the_plan_is_the_same():
     kept, keys = treatments(), {t.key for t in treatments()}
     plain = make_plan(kept, Plan(blocks=2))

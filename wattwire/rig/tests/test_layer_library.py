@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from wattwire.model.errors import UsageError
+from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.layers import POINTS, Wrapper
+from wattwire.rig.cache import MARKER
 from wattwire.rig.layer_library import check_loadable, layer_library, preload
-from wattwire.run.layers.recordings import FOUND, absences, read_recordings
+from wattwire.run.layers.recordings import (
+    FOUND,
+    absences,
+    file_reasons,
+    loss_advice,
+    read_recordings,
+)
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 
@@ -25,15 +35,45 @@ int write_message(long a, long b, long c, long d, long e, long f, long g, long h
 }
 void notify(void *condition) { (void)condition; }
 """
-PROGRAM = """
+PLUGIN = """
 #include <pthread.h>
+void notify(void *);
+static void *work(void *unused) { notify(unused); return unused; }
+__attribute__((constructor)) static void begin(void) {
+  pthread_t thread;
+  pthread_create(&thread, 0, work, 0);
+  pthread_join(thread, 0);
+}
+"""
+FALLOCATE = """
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int fallocate(int file, int mode, long begin, long size) {
+  static int calls;
+  if (calls++ && getenv("FALLOCATE_US")) usleep(atoi(getenv("FALLOCATE_US")));
+  if (calls % 2 && getenv("FALLOCATE_INTERRUPTED")) { errno = EINTR; return -1; }
+  const char *error = getenv("FALLOCATE_ERRNO");
+  if (calls > 1 && error) { errno = atoi(error); return -1; }
+  return syscall(SYS_fallocate, file, mode, begin, size);
+}
+"""
+"""Answers that a disk gives rarely. The head of the file, the first call, has the real answer."""
+PROGRAM = """
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 int write_message(long, long, long, long, long, long, long, long);
 void notify(void *);
 void ros_trace_rcl_node_init(void *, void *, const char *, const char *);
+void ros_trace_rcl_publish(void *, void *);
 void ros_trace_rmw_publish(void *, void *, long);
 _Bool ros_trace_enabled_rmw_publish(void);
 static long count;
@@ -41,19 +81,62 @@ static void *work(void *unused) {
   for (long i = 0; i < count; i++) ros_trace_rmw_publish((void *)7, &count, i + 1);
   return unused;
 }
+static void *look(void *unused) {
+  for (;;) ros_trace_rcl_node_init((void *)1, (void *)2, "looker", "/");
+  return unused;
+}
+static void limit_files(long limit) {
+  struct rlimit files;
+  getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = limit;
+  setrlimit(RLIMIT_NOFILE, &files);
+}
+static int fork_while_another_thread_looks(void) {
+  pthread_t thread;
+  pthread_create(&thread, 0, look, 0);
+  for (int i = 0; i < 100; i++) {
+    int status = 0, child = fork();
+    if (child == 0) {
+      alarm(3);
+      ros_trace_rcl_node_init((void *)1, (void *)2, "child", "/");
+      _exit(0);
+    }
+    waitpid(child, &status, 0);
+    if (status) return 4;
+  }
+  return 0;
+}
 int main(int argc, char **argv) {
   count = atol(argv[1]);
+  char mode = argc > 2 ? argv[2][0] : 0;
+  if (mode == 'l') return fork_while_another_thread_looks();
+  if (mode == 'p') return dlopen(argv[3], RTLD_NOW) ? 0 : 5;
+  if (mode == 'n') limit_files(3);
+  if (mode == 'e') {  /* more than the first chunks, then without files, then with them */
+    for (int i = 0; i < 3; i++) { limit_files(i == 1 ? 3 : 64); work(0); }
+    return 0;
+  }
+  if (mode == 'h') {  /* Humble's call, with the second argument still in its register */
+    ros_trace_rcl_publish((void *)7, &count);
+    ros_trace_rmw_publish(&count, &count, 5);
+    return 0;
+  }
   pthread_t threads[3];
   ros_trace_rcl_node_init((void *)1, (void *)2, "talker", "/");
   for (int i = 0; i < 3; i++) pthread_create(&threads[i], 0, work, 0);
   for (int i = 0; i < 3; i++) pthread_join(threads[i], 0);
   if (write_message(1, 2, 3, 4, 5, 6, 7, 8) != 42 || !ros_trace_enabled_rmw_publish()) return 3;
   notify((void *)9);
-  if (argc > 2 && argv[2][0] == 'f') {
-    if (fork() == 0) { count = 5; work(0); _exit(0); }
+  if (mode == 'f' || mode == 'c') {
+    if ((mode == 'f' ? fork() : syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)) == 0) {
+      count = 5;
+      if (mode == 'c') ros_trace_rcl_node_init((void *)3, (void *)4, "child", "/");
+      work(0);
+      _exit(0);
+    }
     wait(0);
   }
-  if (argc > 2 && argv[2][0] == 'k') { puts("ready"); fflush(stdout); pause(); }
+  if (mode == 'k') { puts("ready"); fflush(stdout); pause(); }
   return 0;
 }
 """
@@ -61,6 +144,7 @@ TRACETOOLS = """
 void ros_trace_rcl_node_init(void *a, void *b, const char *c, const char *d) {
   (void)a; (void)b; (void)c; (void)d;
 }
+void ros_trace_rcl_publish(void *a, void *b) { (void)a; (void)b; }
 void ros_trace_rmw_publish(void *a, void *b, long c) { (void)a; (void)b; (void)c; }
 _Bool ros_trace_enabled_rmw_publish(void) { return 0; }
 """
@@ -75,9 +159,13 @@ WRAPPERS = (
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("program")
-    for name, text in (("planted", LIBRARY), ("tracetools", TRACETOOLS), ("main", PROGRAM)):
+    texts = {
+        "planted": LIBRARY, "tracetools": TRACETOOLS, "main": PROGRAM, "plugin": PLUGIN,
+        "fallocate": FALLOCATE,
+    }  # fmt: skip
+    for name, text in texts.items():
         (folder / f"{name}.c").write_text(text)
-    for name in ("planted", "tracetools"):
+    for name in ("planted", "tracetools", "plugin", "fallocate"):
         command = ["cc", "-shared", "-fPIC", "-o", f"lib{name}.so", f"{name}.c"]
         subprocess.run(command, cwd=folder, check=True)
     libraries = ["-L.", "-lplanted", "-ltracetools", "-Wl,-rpath,$ORIGIN", "-pthread"]
@@ -139,6 +227,101 @@ def test_a_child_of_fork_has_a_file_of_its_own(
     assert sorted(counts.values()) == [5, 30]
 
 
+def test_a_child_of_a_bare_clone_has_a_file_of_its_own_from_its_first_node(
+    program: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    subprocess.run([program, "10", "clone"], env=environment, check=True)
+    counts = {}
+    for recording in read_recordings(tmp_path / "layers"):
+        events = np.concatenate([*recording.threads.values()])
+        counts[recording.pid] = int((events["point"] == codes("stamp")).sum())
+    assert sorted(counts.values()) == [5, 30]
+
+
+def test_a_child_that_is_forked_while_another_thread_looks_for_libraries_does_not_hang(
+    program: Path, environment: dict[str, str]
+) -> None:
+    subprocess.run([program, "1", "look"], env=environment, timeout=60, check=True)
+
+
+def test_a_first_call_does_not_wait_for_the_lock_of_the_loader(
+    program: Path, environment: dict[str, str]
+) -> None:
+    plugin = program.with_name("libplugin.so")
+    subprocess.run([program, "1", "plugin", plugin], env=environment, timeout=20, check=True)
+
+
+def test_a_function_that_the_recorder_itself_calls_can_be_recorded(
+    program: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    wrappers = (Wrapper("notify", "libc.so.6", "fallocate", 4),)
+    variables = preload(layer_library(wrappers), tmp_path / "layers", {})
+    subprocess.run([program, "10"], env={**environment, **variables}, check=True, timeout=20)
+    (recording,) = read_recordings(tmp_path / "layers")
+    events = np.concatenate([*recording.threads.values()])
+    assert (events["point"] == codes("stamp")).sum() == 30
+
+
+def test_a_distribution_that_passes_the_message_alone_has_no_stamp(
+    program: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    subprocess.run([program, "1", "humble"], env=environment, check=True)
+    (recording,) = read_recordings(tmp_path / "layers")
+    (events,) = recording.threads.values()
+    (stamp,) = events[events["point"] == codes("stamp")]
+    assert (stamp["b"], stamp["c"]) == (0, 0)
+
+
+def test_a_process_that_cannot_create_its_file_is_named_with_the_error(
+    program: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    result = subprocess.run([program, "10", "no"], env=environment, capture_output=True, check=True)
+    assert b"layers are not recorded" in result.stderr
+    recordings = read_recordings(tmp_path / "layers")
+    assert [(r.events, r.problem) for r in recordings] == [
+        (0, "could not create its file: Too many open files")
+    ]
+    (reason,) = file_reasons(recordings)
+    assert f"process {recordings[0].pid} could not create its file" in reason.detail
+
+
+def test_events_after_a_lack_of_files_are_recorded_and_those_in_it_have_a_reason(
+    program: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    subprocess.run([program, "50000", "empty"], env=environment, check=True)
+    (recording,) = read_recordings(tmp_path / "layers")
+    assert recording.events + recording.lost == 150_000
+    assert 30_000 < recording.lost < 51_100
+    (events,) = recording.threads.values()
+    assert events["b"][-1] == 50_000 and recording.problem == ""
+    assert "Too many open files" in loss_advice([recording])
+
+
+@pytest.mark.parametrize(("number", "is_lost"), [(errno.EDQUOT, True), (errno.EOPNOTSUPP, False)])
+def test_only_a_file_system_that_cannot_reserve_space_is_written_without_it(
+    program: Path, environment: dict[str, str], tmp_path: Path, number: int, is_lost: bool
+) -> None:
+    environment["LD_PRELOAD"] += f":{program.with_name('libfallocate.so')}"
+    environment["FALLOCATE_ERRNO"] = str(number)
+    subprocess.run([program, "1000"], env=environment, check=True)
+    (recording,) = read_recordings(tmp_path / "layers")
+    assert recording.events + recording.lost == 3001
+    assert recording.events == (0 if is_lost else 3001)
+    assert (os.strerror(number) in loss_advice([recording])) == is_lost
+
+
+def test_a_signal_that_interrupts_a_reservation_loses_nothing(
+    program: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    environment["LD_PRELOAD"] += f":{program.with_name('libfallocate.so')}"
+    environment |= {"FALLOCATE_INTERRUPTED": "1", "FALLOCATE_US": "10"}
+    subprocess.run([program, "1000"], env=environment, check=True)
+    (recording,) = read_recordings(tmp_path / "layers")
+    disk_bytes = next((tmp_path / "layers").iterdir()).stat().st_blocks * 512
+    assert (recording.events, recording.lost) == (3001, 0)
+    assert disk_bytes >= 2 << 20  # the head, and the chunks of a whole step
+
+
 def test_the_events_of_a_killed_process_survive_and_it_leaves_nothing_elsewhere(
     program: Path, environment: dict[str, str], tmp_path: Path
 ) -> None:
@@ -190,6 +373,67 @@ def test_a_cache_whose_path_cannot_be_preloaded_is_refused(
         layer_library(WRAPPERS)
 
 
+def test_another_compiler_or_machine_has_a_build_of_its_own(
+    environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = layer_library(WRAPPERS)
+    compiler = tmp_path / "own-cc"
+    compiler.write_text('#!/bin/sh\nexec cc "$@"\n')
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CC", str(compiler))
+    second = layer_library(WRAPPERS)
+    os.utime(compiler, (1, 1))
+    third = layer_library(WRAPPERS)
+    monkeypatch.setattr("platform.machine", lambda: "other")
+    fourth = layer_library(WRAPPERS)
+    monkeypatch.setattr("platform.libc_ver", lambda: ("glibc", "1.0"))
+    paths = {first, second, third, fourth, layer_library(WRAPPERS)}
+    assert len(paths) == 5 and all(path.is_file() for path in paths)
+
+
+def test_a_compiler_can_be_a_command_of_several_words(
+    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CC", "env LC_ALL=C cc")
+    assert layer_library(WRAPPERS).is_file()
+
+
+@pytest.mark.parametrize("command", ["no-such-compiler -O2", "cc 'open", " "])
+def test_a_compiler_that_does_not_exist_is_named(
+    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("CC", command)
+    with pytest.raises(MissingError, match=re.escape(repr(command))):
+        layer_library(WRAPPERS)
+
+
+def test_a_compiler_that_hangs_is_named(
+    environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiler = tmp_path / "slow-cc"
+    compiler.write_text("#!/bin/sh\nexec sleep 20\n")
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CC", str(compiler))
+    monkeypatch.setattr("wattwire.rig.layer_library.BUILD_S_MAX", 0.2)
+    with pytest.raises(UsageError, match=r"slow-cc did not build .* in 0.2 s"):
+        layer_library(WRAPPERS)
+
+
+def test_a_build_that_was_removed_in_part_is_replaced(environment: dict[str, str]) -> None:
+    library = layer_library(WRAPPERS)
+    (library.parent / MARKER).unlink()
+    library.unlink()
+    assert layer_library(WRAPPERS).is_file()
+
+
+def test_a_build_that_cannot_be_stored_is_an_error(environment: dict[str, str]) -> None:
+    folder = layer_library(WRAPPERS).parent
+    shutil.rmtree(folder)
+    folder.write_text("no folder")
+    with pytest.raises(UsageError, match="cannot be stored"):
+        layer_library(WRAPPERS)
+
+
 def test_libraries_that_the_user_preloads_follow_the_own_one(tmp_path: Path) -> None:
     variables = preload(Path("/own.so"), tmp_path, {"LD_PRELOAD": "/a.so /b.so:/c.so"})
     assert variables["LD_PRELOAD"] == "/own.so:/a.so:/b.so:/c.so"
@@ -199,6 +443,31 @@ def test_a_static_program_is_refused(program: Path) -> None:
     with pytest.raises(UsageError, match="static"):
         check_loadable(str(program.with_name("static")))
     check_loadable(str(program))
+
+
+@pytest.mark.parametrize("size_bytes", [20, 100])
+def test_a_damaged_program_is_not_judged(program: Path, tmp_path: Path, size_bytes: int) -> None:
+    damaged = tmp_path / "damaged"
+    damaged.write_bytes(program.read_bytes()[:size_bytes])
+    check_loadable(str(damaged))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_program_that_its_user_cannot_read_is_not_judged(program: Path) -> None:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        os.chmod(name, 0o755)
+        copy = Path(name, "unreadable")
+        shutil.copy(program, copy)
+        copy.chmod(0o711)
+        child = os.fork()
+        if child == 0:
+            try:
+                os.setuid(65534)
+                check_loadable(str(copy))
+                os._exit(0)
+            finally:
+                os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_a_setuid_program_and_the_setuid_interpreter_of_a_script_are_refused(
@@ -239,3 +508,17 @@ def test_a_full_disk_loses_events_and_does_not_end_the_process(
     (recording,) = read_recordings(copy)
     assert recording.events + recording.lost == 3 * 30_000 + 1
     assert recording.lost > 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
+def test_no_thread_writes_before_another_one_has_reserved_the_space_of_both(
+    program: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    disk = tmp_path / "layers"
+    environment["LD_PRELOAD"] += f":{program.with_name('libfallocate.so')}"
+    environment["FALLOCATE_US"] = "50000"
+    script = f"mount -t tmpfs -o size=2100k tmpfs {disk} && {program} 60000; exit $?"
+    result = subprocess.run(["unshare", "-m", "sh", "-c", script], env=environment, check=False)
+    if result.returncode in (1, 32):
+        pytest.skip("this user cannot mount a disk")
+    assert result.returncode == 0

@@ -102,7 +102,7 @@ class CommandRecord(RunRecord):
     """Running totals of messages in the output, if the command prints any."""
     notes: list[str] = field(default_factory=list)
     layers: dict[str, Any] | None = None
-    """Rows of the topics and the paths of --layers, and their counts."""
+    """Rows of the topics and the paths of --layers, their counts, and the reasons against them."""
 
     @property
     def exit(self) -> dict[str, Any] | None:
@@ -172,8 +172,10 @@ class CommandRun(OneRun):
             tail.end()
         self._count()
         if self._layers is not None:
-            self.record.layers, reasons = self._layers.collect(self.record.span)
-            self.record.reasons += reasons
+            # A treatment that publishes more loses events first, so they exclude no run.
+            layers, reasons = self._layers.collect(self.record.span)
+            unused = [{"code": reason.code, "detail": reason.detail} for reason in reasons]
+            self.record.layers = layers | {"reasons": unused}
         for text in self.record.notes:
             self._progress.event("note", text=text)
         return self.record

@@ -156,14 +156,20 @@ _NUMBER = r"[-+]?(?:[\d.,_]*\d(?:[eE][-+]?\d+)?|(?i:inf(?:inity)?|nan)\b)"
 """All text that may be a number; `parse_number` decides."""
 _GROUPED = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d*)?(?:[eE][-+]?\d+)?")
 _NAMED = re.compile(r"(?P<name>[^\W\d]\w*)=(?P<expression>.*)", re.DOTALL)
-_BARE_NUMBERS = ("1", "1.5", "-1.5e3")
+_TOKEN = re.compile(
+    r"(?P<number>\((?!\?))|\(\?(?:[a-zA-Z-]*[:)]|<?[=!])|\[\^?\]?(?:\\.|[^\]])*\]"
+    r"|\{[^}]*\}|\\.|(?P<word>\w(?![?*]))|.",
+    re.DOTALL,
+)
+"""A part of a regular expression: the group around the number, or a literal letter or digit."""
 
 
 def _figures(expression: str) -> tuple[re.Pattern[str], dict[str, int]]:
     """Return a pattern, and the name of each figure in it → the number of its group.
 
-    Of NAME=REGEX, the pattern is REGEX. If REGEX matches any number, as in "p50_ms=([0-9.]+)", the
-    name precedes the number in the output, too, and the pattern is the whole expression.
+    Of NAME=REGEX, the pattern is REGEX. Without a word before the number, as in
+    "p50_ms=([0-9.]+) ms", REGEX would match other numbers of the output, too. The name then
+    precedes the number in the output, and the pattern is the whole expression.
     """
     if expression.isidentifier():
         expression = rf"\b{expression}\b[\"']?\s*[=:]\s*(?P<{expression}>{_NUMBER})"
@@ -176,8 +182,10 @@ def _figures(expression: str) -> tuple[re.Pattern[str], dict[str, int]]:
     part = _compiled(named["expression"], expression)
     if part.groups != 1:
         raise _refused(expression, f"it has {part.groups} groups")
-    is_any_number = any(part.fullmatch(number) for number in _BARE_NUMBERS)
-    return _compiled(expression, expression) if is_any_number else part, {named["name"]: 1}
+    tokens = (token.lastgroup for token in _TOKEN.finditer(named["expression"]))
+    if next(filter(None, tokens), None) == "number":
+        part = _compiled(rf"\b{expression}", expression)
+    return part, {named["name"]: 1}
 
 
 def _compiled(text: str, expression: str) -> re.Pattern[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from wattwire.model.layers import LAYERS
 from wattwire.run.layers.arrivals import arrivals
 from wattwire.run.layers.ends import (
     APPLICATION,
+    CODES,
     NONE,
     SERVICE,
     TIMER,
@@ -24,12 +25,12 @@ from wattwire.run.layers.ends import (
     published,
     taken,
 )
-from wattwire.run.layers.recordings import Recording, Times
+from wattwire.run.layers.recordings import Endpoint, Recording, Times
 
 MESSAGE = "message"
 STARTED_BY = {APPLICATION: "application", TIMER: "timer", SERVICE: "service"}
-OPTIONAL = ("client_publish", "client_take")
-"""Layers that only some client libraries have."""
+OPTIONAL = ("client_publish", "client_take", "wake_up")
+"""Layers that only some client libraries have, or that a subscription without waits lacks."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +38,19 @@ class Deliveries:
     """The messages of a run that were published and taken in recorded processes.
 
     `frame` has a row for each delivery of a message to a subscription, in the order of publishing.
-    `topics` has a row for each publisher: the number of its messages, and whether they have stamps.
-    `outside` is the number of messages taken whose publisher was not recorded.
+    `topics` has a row for each publisher with the number of its messages, and `expected` the number
+    of its messages since a subscription existed, by topic, sender and receiver.
+    `outside` is the number of messages taken whose publisher was not recorded, `early` that of
+    messages published before their subscription existed, and `unstamped` that of messages without
+    a time stamp at the sender.
     """
 
     frame: pl.DataFrame
     topics: list[dict[str, Any]]
     outside: int = 0
+    early: int = 0
+    unstamped: int = 0
+    expected: dict[tuple[str, str, str], int] = field(default_factory=dict)
 
     @property
     def unmarked(self) -> int:
@@ -59,22 +66,107 @@ class _Ends:
     row: Times
     topic: list[str]
     node: list[str]
+    since: Times
+    """Time (ns) since which the endpoint exists."""
     marks: dict[str, Times]
 
 
 def deliveries(recordings: Sequence[Recording], span: tuple[int, int] | None = None) -> Deliveries:
     """Return the deliveries of messages that were published in the span (begin and end, ns)."""
+    recordings = _with_own_names(recordings)
     sent = [published(recording) for recording in recordings]
     received = [taken(recording) for recording in recordings]
     publishing = _ends(recordings, sent, "publishers")
     taking = _ends(recordings, received, "subscriptions")
-    in_span = np.ones(len(publishing.row), bool)
-    if span is not None:
-        begin = publishing.marks["begin"]
-        in_span = (begin >= span[0]) & (begin < span[1])
-    pairs, outside = _pairs(publishing, taking, in_span)
-    frame = _frame(recordings, publishing, taking, pairs)
-    return Deliveries(frame, _topics(publishing, in_span), outside)
+    begin = publishing.marks["begin"]
+    in_span = _within(begin, span)
+    pairs, foreign = _pairs(publishing, taking)
+    pairs = pairs.filter(pl.Series(in_span).gather(pairs["p"]))
+    is_early = begin[pairs["p"].to_numpy()] < taking.since[pairs["t"].to_numpy()]
+    frame = _frame(
+        recordings, publishing, taking, pairs.filter(~pl.Series(is_early, dtype=pl.Boolean))
+    )
+    return Deliveries(
+        frame,
+        _topics(publishing, in_span),
+        int(_within(taking.marks["end"][foreign], span).sum()),
+        int(is_early.sum()),
+        sum(_unstamped(recording, span) for recording in recordings),
+        _expected(recordings, publishing, in_span),
+    )
+
+
+def _within(times_ns: Times, span: tuple[int, int] | None) -> npt.NDArray[np.bool_]:
+    if span is None:
+        return np.ones(len(times_ns), bool)
+    return (times_ns >= span[0]) & (times_ns < span[1])
+
+
+def _with_own_names(recordings: Sequence[Recording]) -> list[Recording]:
+    """Return the recordings with a number in the names of nodes that several processes have."""
+    pids: dict[str, set[int]] = {}
+    for recording in recordings:
+        for ends in (*recording.publishers.values(), *recording.subscriptions.values()):
+            for endpoint in ends:
+                pids.setdefault(endpoint.node, set()).add(recording.pid)
+
+    def named(pid: int, ends: Mapping[int, list[Endpoint]]) -> dict[int, list[Endpoint]]:
+        return {
+            handle: [replace(end, node=own_name(pid, end.node)) for end in endpoints]
+            for handle, endpoints in ends.items()
+        }
+
+    def own_name(pid: int, node: str) -> str:
+        number = sorted(pids[node]).index(pid) + 1
+        return f"{node} (process {number})" if len(pids[node]) > 1 else node
+
+    return [
+        replace(
+            recording,
+            publishers=named(recording.pid, recording.publishers),
+            subscriptions=named(recording.pid, recording.subscriptions),
+        )
+        for recording in recordings
+    ]
+
+
+def _unstamped(recording: Recording, span: tuple[int, int] | None) -> int:
+    """Return the number of messages published in the span without a time stamp.
+
+    Distributions without stamps pass no publisher either, so no endpoint knows these messages.
+    """
+    count = 0
+    for events in recording.threads.values():
+        stamps = events[events["point"] == CODES["stamp"]]
+        has_none = (stamps["c"] == 0) | (stamps["b"] == 0)
+        count += int((has_none & _within(stamps["t"], span)).sum())
+    return count
+
+
+def _expected(
+    recordings: Sequence[Recording], publishing: _Ends, in_span: npt.NDArray[np.bool_]
+) -> dict[tuple[str, str, str], int]:
+    """Return the number of messages that were published since the receiver's subscription existed.
+
+    The keys are topic, sender and receiver. Of several subscriptions of a receiver to a topic, the
+    first one counts.
+    """
+    since: dict[tuple[str, str], int] = {}
+    for recording in recordings:
+        for endpoint in endpoints_of(recording.subscriptions):
+            key = endpoint.topic, endpoint.node
+            since[key] = min(endpoint.since_ns, since.get(key, endpoint.since_ns))
+    columns = {
+        "topic": publishing.topic, "node": publishing.node, "begin": publishing.marks["begin"],
+    }  # fmt: skip
+    sent = pl.DataFrame(columns).filter(pl.Series(in_span))
+    begins = sent.group_by("topic", "node", maintain_order=True).agg("begin")
+    return {
+        (topic, sender, receiver): int((np.array(times) >= since_ns).sum())
+        for topic, sender, times in begins.iter_rows()
+        for (heard, receiver), since_ns in since.items()
+        if heard == topic
+    }
 
 
 def _ends(recordings: Sequence[Recording], marks: Sequence[Published | Taken], kind: str) -> _Ends:
@@ -87,25 +179,22 @@ def _ends(recordings: Sequence[Recording], marks: Sequence[Published | Taken], k
         for name in names
     }
     sizes = [len(of_process.thread) for of_process in marks]
-    topics: list[str] = []
-    nodes: list[str] = []
+    endpoints: list[Endpoint] = []
     for recording, of_process in zip(recordings, marks, strict=True):
-        endpoints = endpoints_of(getattr(recording, kind))
-        topics += [endpoints[index].topic for index in of_process.endpoint.tolist()]
-        nodes += [endpoints[index].node for index in of_process.endpoint.tolist()]
+        of_kind = endpoints_of(getattr(recording, kind))
+        endpoints += [of_kind[index] for index in of_process.endpoint.tolist()]
     return _Ends(
         np.repeat(np.arange(len(sizes)), sizes).astype(np.int64),
         np.concatenate([empty, *(np.arange(size) for size in sizes)]).astype(np.int64),
-        topics,
-        nodes,
+        [endpoint.topic for endpoint in endpoints],
+        [endpoint.node for endpoint in endpoints],
+        np.array([endpoint.since_ns for endpoint in endpoints], np.int64),
         columns,
     )
 
 
-def _pairs(
-    publishing: _Ends, taking: _Ends, in_span: npt.NDArray[np.bool_]
-) -> tuple[pl.DataFrame, int]:
-    """Return the rows `p` and `t` of both ends of each delivery, and the number of foreign takes.
+def _pairs(publishing: _Ends, taking: _Ends) -> tuple[pl.DataFrame, Times]:
+    """Return the rows `p` and `t` of both ends of each delivery, and the rows of foreign takes.
 
     Topic and time stamp (ns) identify a message. Two messages with the same are counted as foreign.
     """
@@ -120,9 +209,8 @@ def _pairs(
         schema={"topic": pl.String, "stamp": pl.Int64, "t": pl.Int64},
     )  # fmt: skip
     joined = received.join(sent, on=("topic", "stamp"), how="left")
-    outside = joined["p"].null_count()
-    pairs = joined.drop_nulls("p").sort("p", "t")
-    return pairs.filter(pl.Series(in_span).gather(pairs["p"])), outside
+    foreign = joined.filter(pl.col("p").is_null())["t"].to_numpy()
+    return joined.drop_nulls("p").sort("p", "t"), foreign
 
 
 def _frame(
@@ -145,7 +233,7 @@ def _frame(
                 {name: values[of_process] for name, values in got.items()},
                 sent["write"][of_process],
             )
-    layers, unmarked = _layers(sent, got, arrival)
+    layers, unmarked = _layers(sent, got, arrival, _subscriptions(receiver, got["endpoint"]))
     row_of = {(int(receiver[i]), int(taking.row[t[i]])): i for i in range(len(p))}
     causes = [
         row_of.get((int(process), int(cause)))
@@ -180,23 +268,33 @@ def _frame(
     )  # fmt: skip
 
 
+def _subscriptions(process: Times, endpoint: Times) -> Times:
+    """Return a number of the subscription of each delivery, from 0 on."""
+    pairs = np.column_stack((process, endpoint))
+    return np.unique(pairs, axis=0, return_inverse=True)[1].ravel()
+
+
 def _layers(
-    sent: dict[str, Times], got: dict[str, Times], arrival: Times
+    sent: dict[str, Times], got: dict[str, Times], arrival: Times, subscription: Times
 ) -> tuple[dict[str, pl.Series], npt.NDArray[np.bool_]]:
     """Return the time (ns) of each layer, null where a process has no such marks at all.
 
-    The time of a layer without marks belongs to the layer before it, or to the transport.
+    The time of a layer without marks belongs to the layer before it, or to the transport. A take
+    that began before the write met the message on its way: its layers begin at the write, and the
+    delivery counts as unmarked.
     """
-    # Without a notification, the message arrived at the latest when the wait ended.
     is_notified = arrival != NONE
-    rcl = first_known(got["rcl"], got["rmw"], got["dds"], got["rmw_end"])
+    entered = first_known(got["rcl"], got["rmw"], got["dds"], got["rmw_end"])
+    rcl = np.maximum(entered, sent["write"])
+    rmw = np.maximum(first_known(got["rmw"], got["dds"], got["rmw_end"]), rcl)
+    dds = np.maximum(first_known(got["dds"], rmw), rmw)
+    dds_end = first_known(got["dds_end"], dds)
+    # Without a notification, the message arrived at the latest when the wait ended.
     woken = np.where(got["woken"] > sent["write"], got["woken"], rcl)
-    arrived = np.where(is_notified, arrival, np.minimum(woken, rcl))
+    arrived = np.where(is_notified, arrival, woken).clip(sent["write"], rcl)
     written = np.where(sent["written"] == NONE, sent["write"], sent["written"])
     left = np.minimum(written, arrived)
-    wake_up = np.maximum(0, got["woken"] - np.maximum(arrived, got["waited"]))
-    rmw = first_known(got["rmw"], got["dds"], got["rmw_end"])
-    dds, dds_end = first_known(got["dds"], rmw), first_known(got["dds_end"], rmw)
+    wake_up = (got["woken"] - np.maximum(arrived, got["waited"])).clip(0, rcl - arrived)
     rcl_end = first_known(got["rcl_end"], got["rmw_end"])
     rcl_sent = first_known(sent["rcl"], sent["rmw"], sent["write"])
     rmw_sent = first_known(sent["rmw"], sent["write"])
@@ -216,7 +314,10 @@ def _layers(
     }
     marks = [is_known for name, (_, is_known) in times.items() if name not in OPTIONAL]
     marks += [got[name] != NONE for name in ("rcl", "rmw", "rcl_end")]
-    unmarked = np.zeros(len(left), bool)
+    has_wake_up = times["wake_up"][1]
+    is_polled = ~np.isin(subscription, subscription[has_wake_up])
+    marks.append(has_wake_up | is_polled)
+    unmarked = entered < sent["write"]
     for is_known in marks:
         if is_known.any():  # otherwise, no process has such a mark
             unmarked |= ~is_known
@@ -227,7 +328,7 @@ def _layers(
 
 
 def _topics(publishing: _Ends, in_span: npt.NDArray[np.bool_]) -> list[dict[str, Any]]:
-    """Return the number of messages of each topic and node, and of those without a time stamp.
+    """Return the number of messages of each topic and node.
 
     `published_ns` is the time from the first to the last of them.
     """
@@ -238,7 +339,6 @@ def _topics(publishing: _Ends, in_span: npt.NDArray[np.bool_]) -> list[dict[str,
             {
                 "topic": publishing.topic,
                 "node": publishing.node,
-                "unstamped": publishing.marks["stamp"] == 0,
                 "begin_ns": publishing.marks["begin"],
             }
         )
@@ -246,7 +346,6 @@ def _topics(publishing: _Ends, in_span: npt.NDArray[np.bool_]) -> list[dict[str,
         .group_by("topic", "node", maintain_order=True)
         .agg(
             pl.len().alias("published"),
-            pl.col("unstamped").sum(),
             (pl.col("begin_ns").max() - pl.col("begin_ns").min()).alias("published_ns"),
         )
     )

@@ -164,7 +164,8 @@ def published(recording: Recording) -> Published:
         rmw = last_before(thread.positions("rmw_begin"), stamps, before)
         rcl = last_before(thread.positions("rcl_publish"), stamps, before)
         client = last_before(thread.positions("client_publish"), stamps, before)
-        client = np.where(thread.at(client, "a") == thread.at(rmw, "a"), client, NONE)
+        # rclcpp passes no handle of the publisher, so the message joins both calls.
+        client = np.where(thread.at(client, "b") == thread.at(rmw, "b"), client, NONE)
         write = first_after(thread.positions("dds_write"), stamps, after)
         begin = np.where(rcl == NONE, stamps, rcl)
         rows, kinds = _work(thread, recording, taken_rows)
@@ -235,9 +236,13 @@ def taken(recording: Recording) -> Taken:
         dds = last_before(thread.positions("dds_take"), at, entered)
         begin = first_known(thread.at(rcl), thread.at(rmw), thread.at(at))
         rcl_end = first_after(thread.positions("rcl_taken"), at, after)
-        next_take = first_after(thread.positions("rcl_take"), at, after)
-        until = np.where(next_take == NONE, after, next_take)
-        callback = first_after(thread.positions("callback_start"), at, until)
+        until = after
+        for work in ("rcl_take", "wait", "timer", "service"):
+            other = first_after(thread.positions(work), at, after)
+            until = np.where(other == NONE, until, np.minimum(until, other))
+        # A message inside the process has a callback too, but no take.
+        callbacks = thread.positions("callback_start")
+        callback = first_after(callbacks[thread.at(callbacks, "c") == 0], at, until)
         client = first_after(thread.positions("client_taken"), at, until)
         own_waits = waits[waits[:, 0] == number]
         wait = _wait_before(own_waits if len(own_waits) else waits, begin)

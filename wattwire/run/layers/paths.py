@@ -15,11 +15,10 @@ from wattwire.model.layers import LAYERS
 
 HOPS_MAX = 64
 """Maximum number of hops of a path, because the messages of a loop are a path without an end."""
-PATHS_MAX = 50
 
 
 def path_rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
-    """Return the longest paths, with their latency and their parts (ns), by descending median.
+    """Return all paths with their latency and their parts (ns), by length and by median.
 
     A path begins with a message that no other message caused, and ends with one that caused none.
     `hops` has each topic and the means of its latency and layers; `nodes` the mean time from the
@@ -51,7 +50,7 @@ def path_rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
             }
         )
     rows.sort(key=lambda row: (-len(row["topics"]), -row["p50_ns"]))
-    return rows[:PATHS_MAX]
+    return rows
 
 
 def _mean_sum(values: pl.Series, chain: np.ndarray[Any, Any]) -> float | None:

@@ -18,7 +18,13 @@ from wattwire.model.words import plural
 from wattwire.rig.layer_library import layer_library, preload
 from wattwire.run.layers.deliveries import Deliveries, deliveries
 from wattwire.run.layers.paths import path_rows
-from wattwire.run.layers.recordings import Recording, absences, read_recordings
+from wattwire.run.layers.recordings import (
+    Recording,
+    absences,
+    file_reasons,
+    loss_advice,
+    read_recordings,
+)
 from wattwire.run.layers.topics import topic_rows
 from wattwire.store.files import write_table
 
@@ -26,6 +32,8 @@ TABLE = "layers.parquet"
 RECORDINGS = "layers"
 """Folder of the processes' files in the folder of an attempt. It is removed after reading."""
 UNMARKED_SHARE_MAX = 0.001
+PATHS_MAX = 50
+"""Maximum number of paths in a run document."""
 
 
 def prepared_library() -> tuple[Path, tuple[Wrapper, ...]]:
@@ -72,9 +80,10 @@ class LayerRecorder:
         write_table(table, self._folder / TABLE)
         self.discard()
         document = self._document(recordings, result)
-        return document, list(_reasons(document))
+        return document, [*_reasons(document, recordings), *file_reasons(recordings)]
 
     def _document(self, recordings: list[Recording], result: Deliveries) -> dict[str, Any]:
+        paths = path_rows(result.frame)
         return {
             "processes": len(recordings),
             "events": sum(recording.events for recording in recordings),
@@ -82,20 +91,21 @@ class LayerRecorder:
             "deliveries": len(result.frame),
             "unmarked": int(result.unmarked),
             "outside": result.outside,
-            "unstamped": sum(row["unstamped"] for row in result.topics),
+            "early": result.early,
+            "unstamped": result.unstamped,
             "absent": absences(recordings, self._wrappers),
             "topics": topic_rows(result),
-            "paths": path_rows(result.frame),
+            "paths": paths[:PATHS_MAX],
+            "paths_left_out": max(0, len(paths) - PATHS_MAX),
         }
 
 
-def _reasons(document: dict[str, Any]) -> list[Reason]:
+def _reasons(document: dict[str, Any], recordings: list[Recording]) -> list[Reason]:
     reasons = []
     if document["lost_events"]:
         text = (
-            f"{plural(document['lost_events'], 'event')} of layers had no room in a process's "
-            "file, so their messages lack marks; measure a shorter time, or export "
-            "WATTWIRE_LAYERS_MIB with more than 256"
+            f"{plural(document['lost_events'], 'event')} of layers were lost, so their messages "
+            f"lack marks: {loss_advice(recordings)}"
         )
         reasons.append(Reason(Verdict.INVALID, LOST_EVENTS, text))
     share = document["unmarked"] / document["deliveries"] if document["deliveries"] else 0.0

@@ -190,6 +190,15 @@ class Changes:
 
 
 @dataclass(frozen=True)
+class LayersOfOne:
+    """Only the command of one of two campaigns ran with the library that records layers."""
+
+    kind: ClassVar[str] = "layers"
+    recorded: str
+    plain: str
+
+
+@dataclass(frozen=True)
 class Unmatched:
     """Treatments of `campaign` that are not in `counterpart`."""
 
@@ -223,6 +232,7 @@ Note = (
     | UnchangedHead
     | Occasions
     | Changes
+    | LayersOfOne
     | Unmatched
 )
 

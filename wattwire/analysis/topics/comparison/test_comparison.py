@@ -34,6 +34,7 @@ from wattwire.analysis.topics.comparison.notes import (
     AcrossMachines,
     Changes,
     FactDifference,
+    LayersOfOne,
     NoiseNote,
     Occasions,
     SharesNote,
@@ -543,6 +544,22 @@ def test_a_campaign_of_a_command_gets_no_advice_on_variants(tmp_path):
     commands = [rewritten(side, "study.json", of_command) for side in sides]
     assert commands[0].study.request is not None
     assert Occasions(None, have_variants=False) in two(*commands).notes
+
+
+@pytest.mark.parametrize("recorded", [(), ("a",), ("b",), ("a", "b")])
+def test_a_command_with_layers_against_one_without_gets_a_note(tmp_path, recorded):
+    def side(name: str) -> Campaign:
+        document = {"command": ["true"], "layers": name in recorded}
+        return rewritten(
+            made(tmp_path / name, 1), "study.json", lambda study: study.update(exec=document)
+        )
+
+    notes = [note for note in two(side("a"), side("b")).notes if isinstance(note, LayersOfOne)]
+    plain = {"a": "b", "b": "a"}
+    expected = [LayersOfOne(r, plain[r]) for r in recorded] if len(recorded) == 1 else []
+    assert notes == expected
+    for note in notes:
+        assert f"Only {note.recorded} ran with --layers" in SAID.note(note)
 
 
 def test_losses_of_two_occasions_are_compared_by_their_difference_and_the_noise(tmp_path):

@@ -18,6 +18,7 @@ from wattwire.analysis.topics.comparison.notes import (
     AcrossMachines,
     Changes,
     FactDifference,
+    LayersOfOne,
     Named,
     NoiseNote,
     Note,
@@ -108,6 +109,7 @@ class TwoCampaigns:
         yield _occasions(*self.sources)
         yield from noises
         yield _changes(*self.sources)
+        yield from _layers_note(*self.sources)
         yield from self._unmatched()
         yield from run_notes(self.campaigns)
         yield from edited_notes(self.campaigns)
@@ -275,6 +277,14 @@ def _have_variants(*sources: Source) -> bool:
         reader.study.request is not None or isinstance(reader, ImportedCampaign)
         for reader in readers
     )
+
+
+def _layers_note(*sources: Source) -> Iterator[Note]:
+    """Yield a note if only one of two commands ran with --layers, which costs CPU time."""
+    requests = [source.reader.study.request for source in sources]
+    recorded = [request is not None and request.layers for request in requests]
+    if recorded[0] != recorded[1]:
+        yield LayersOfOne(sources[recorded.index(True)].name, sources[recorded.index(False)].name)
 
 
 def _fact(source: Source, key: str) -> Any:

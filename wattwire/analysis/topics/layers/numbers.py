@@ -10,7 +10,7 @@ from wattwire.analysis.charts import Chart, rounded
 from wattwire.analysis.dataset import Evidence
 from wattwire.analysis.topics.layers.profiled import Profiled, profiled
 from wattwire.analysis.topics.processes.executed import Value, mean_of
-from wattwire.model.layers import INVALIDITIES, LAYERS
+from wattwire.model.layers import LAYERS
 from wattwire.model.variants import FACTOR
 
 NS_PER_US = 1000.0
@@ -20,7 +20,11 @@ CHART_ROWS_MAX = 12
 
 @dataclass(frozen=True)
 class Hop:
-    """The messages of one topic from a node to another. `times_us` has a mean per layer."""
+    """The messages of one topic from a node to another. `times_us` has a mean per layer.
+
+    `not_taken` are those that were published since the subscription existed and not taken. The
+    times are those of the deliveries.
+    """
 
     variant: str
     topic: str
@@ -29,6 +33,7 @@ class Hop:
     rate_hz: Value
     published: float
     deliveries: float
+    not_taken: float
     p50_us: Value
     p95_us: Value
     mean_us: Value
@@ -78,21 +83,30 @@ class Absence:
 
 @dataclass(frozen=True)
 class Layers:
-    """The layers of the messages of a command. Counts are sums over the repeats.
+    """The layers of the messages of a command. Counts are sums over the runs.
 
-    `unheard` are the topics whose messages no recorded process took. `unstamped` is the number of
-    messages without a time stamp at the sender, and `outside` that of messages from other senders.
-    `invalid` has the reasons why the layers of other runs are not used.
+    `unheard` are the topics without a subscription in a recorded process, and `untaken` those of
+    which a subscription took no message. `not_taken` is the number of all messages that were not
+    taken. `unstamped` is the number of messages without a time stamp at the sender, `outside` that
+    of messages from other senders, and `early` that of messages published before the subscription
+    existed. `processes` is the highest number of processes of a run, and `paths_left_out` that of
+    paths which a run does not list. `invalid` has the reasons why the layers of other runs are not
+    used.
     """
 
     is_recorded: bool = False
     hops: tuple[Hop, ...] = ()
     paths: tuple[GraphPath, ...] = ()
+    paths_left_out: int = 0
     titles: tuple[str, ...] = ()
     shown: tuple[int, ...] = ()
     unheard: tuple[str, ...] = ()
+    untaken: tuple[str, ...] = ()
+    runs: int = 0
     processes: int = 0
     deliveries: int = 0
+    not_taken: int = 0
+    early: int = 0
     unmarked: int = 0
     outside: int = 0
     unstamped: int = 0
@@ -118,17 +132,19 @@ def layers(evidence: Evidence) -> Layers:
         shown=tuple(
             at for at in range(len(LAYERS)) if any(hop.times_us[at] is not None for hop in hops)
         ),
-        unheard=tuple(
-            dict.fromkeys(
-                str(row["topic"])
-                for _, document in documents
-                for row in document["topics"]
-                if row["receiver"] is None
-            )
+        unheard=_unheard(documents),
+        untaken=_untaken(documents),
+        runs=len(documents),
+        **{
+            name: max(document[name] for _, document in documents)
+            for name in ("processes", "paths_left_out")
+        },
+        not_taken=sum(
+            row.get("not_taken", 0) for _, document in documents for row in document["topics"]
         ),
         **{
             name: sum(document[name] for _, document in documents)
-            for name in ("processes", "deliveries", "unmarked", "outside", "unstamped")
+            for name in ("deliveries", "unmarked", "outside", "early", "unstamped")
         },
         absent=tuple(
             Absence(point, reason)
@@ -147,6 +163,19 @@ Documents = Sequence[tuple[str, Mapping[str, Any]]]
 
 
 def _documents(evidence: Evidence) -> Documents:
+    """Return the variant and the layers of each valid run whose layers are used."""
+    return [item for item in _recorded(evidence) if not item[1].get("reasons")]
+
+
+def _invalidities(evidence: Evidence) -> Iterable[str]:
+    """Yield the reasons why the layers of runs are not used, though their costs are."""
+    runs = evidence.usable["run"].to_list() if len(evidence.usable) else []
+    for run in runs:
+        for reason in (evidence.runs.get(run, {}).get("layers") or {}).get("reasons", ()):
+            yield f"{run}: {reason['detail']}"
+
+
+def _recorded(evidence: Evidence) -> Documents:
     """Return the variant and the layers of each valid run that recorded some."""
     if evidence.imported or evidence.study.request is None:
         return []
@@ -161,12 +190,21 @@ def _documents(evidence: Evidence) -> Documents:
     ]
 
 
-def _invalidities(evidence: Evidence) -> Iterable[str]:
-    """Yield the reasons why the layers of invalid runs are not used."""
-    for run in evidence.excluded["run"].to_list() if len(evidence.excluded) else []:
-        for reason in evidence.runs.get(run, {}).get("reasons", ()):
-            if reason["code"] in INVALIDITIES:
-                yield f"{run}: {reason['detail']}"
+def _unheard(documents: Documents) -> tuple[str, ...]:
+    rows = [row for _, document in documents for row in document["topics"]]
+    heard = {row["topic"] for row in rows if row["receiver"] is not None}
+    topics = (str(row["topic"]) for row in rows if row["receiver"] is None)
+    return tuple(dict.fromkeys(topic for topic in topics if topic not in heard))
+
+
+def _untaken(documents: Documents) -> tuple[str, ...]:
+    """Return topic and nodes of the subscriptions that took none of a sender's messages."""
+    groups = _grouped(documents, "topics", ("topic", "sender", "receiver"))
+    return tuple(
+        ": ".join(filter(None, (variant, f"{topic} ({sender}{ARROW}{receiver})")))
+        for (variant, topic, sender, receiver), rows in groups.items()
+        if not any(row["deliveries"] for row in rows) and any(row.get("not_taken") for row in rows)
+    )
 
 
 def _grouped(
@@ -186,14 +224,16 @@ def _us(rows: Iterable[Mapping[str, Any]], key: str) -> Value:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
+    """Return the mean, in which None is 0, so that layers add up; None if no value is known."""
     known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+    return sum(known) / len(values) if known else None
 
 
 def _hops(documents: Documents) -> Iterable[Hop]:
     groups = _grouped(documents, "topics", ("topic", "sender", "receiver"))
-    for (variant, topic, sender, receiver), rows in groups.items():
-        if receiver is None:
+    for (variant, topic, sender, receiver), of_runs in groups.items():
+        rows = [row for row in of_runs if row["deliveries"]]
+        if not rows:
             continue
         times_ns = [_mean([row["layers_ns"][layer.name] for row in rows]) for layer in LAYERS]
         yield Hop(
@@ -201,9 +241,10 @@ def _hops(documents: Documents) -> Iterable[Hop]:
             topic,
             sender,
             receiver,
-            mean_of([row["rate_hz"] for row in rows if row["rate_hz"] is not None]),
-            _mean([row["published"] for row in rows]) or 0.0,
-            _mean([row["deliveries"] for row in rows]) or 0.0,
+            mean_of([row["rate_hz"] for row in of_runs if row["rate_hz"] is not None]),
+            _mean([row["published"] for row in of_runs]) or 0.0,
+            _mean([row["deliveries"] for row in of_runs]) or 0.0,
+            _mean([row["not_taken"] for row in of_runs]) or 0.0,
             _us(rows, "p50_ns"),
             _us(rows, "p95_ns"),
             _us(rows, "mean_ns"),

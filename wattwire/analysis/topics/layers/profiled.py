@@ -133,7 +133,7 @@ def _treatments(evidence: Evidence, frame: pl.DataFrame) -> Iterable[TreatmentLa
 
 def _run_medians_us(document: Mapping[str, Any]) -> dict[str, float]:
     """Return layer → mean over the hops of the median time (µs) of a run."""
-    hops = [row for row in document["layers"]["topics"] if row["receiver"] is not None]
+    hops = [row for row in document["layers"]["topics"] if row["deliveries"]]
     medians = {
         layer.name: [hop["layer_medians_ns"][layer.name] for hop in hops] for layer in LAYERS
     }

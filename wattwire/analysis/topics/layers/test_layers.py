@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -14,7 +15,8 @@ from wattwire.analysis.topics.layers.profiled import (
     RecordingCost,
     TreatmentLayer,
 )
-from wattwire.model.layers import LAYERS, UNMARKED
+from wattwire.cli.exec import layers_table
+from wattwire.model.layers import LAYERS, UNMARKED, WRAPPED
 from wattwire.report.parts import Table
 from wattwire.report.topic_page import topic_page
 
@@ -40,7 +42,7 @@ def document(p50_ns: float) -> dict[str, Any]:
     times = {layer.name: 1000.0 * (at + 1) for at, layer in enumerate(LAYERS)}
     row = {
         "topic": "/a", "sender": "/s", "receiver": "/r", "published": 10, "rate_hz": 50.0,
-        "deliveries": 9, "p50_ns": p50_ns, "p95_ns": 5000.0, "mean_ns": 2000.0,
+        "deliveries": 9, "not_taken": 1, "p50_ns": p50_ns, "p95_ns": 5000.0, "mean_ns": 2000.0,
         "layers_ns": times | {"client_publish": None},
     }  # fmt: skip
     path = {
@@ -48,10 +50,17 @@ def document(p50_ns: float) -> dict[str, Any]:
         "messages": 9, "p50_ns": 9000.0, "p95_ns": 9500.0, "mean_ns": 9000.0,
         "hops_ns": [2000.0, 3000.0], "work_ns": [4000.0],
     }  # fmt: skip
+    alone = {"sender": "/s", "published": 4, "rate_hz": 5.0, "deliveries": 0}
+    silent = [
+        alone | {"topic": "/quiet", "receiver": None},
+        alone | {"topic": "/a", "sender": "/t", "receiver": None},
+        alone | {"topic": "/a", "receiver": "/deaf", "not_taken": 4},
+    ]
     return {
         "processes": 3, "events": 99, "lost_events": 0, "deliveries": 9, "unmarked": 0,
-        "outside": 1, "unstamped": 0, "absent": {"dds_take": "libx has no f (t.toml)"},
-        "topics": [row, {**row, "topic": "/quiet", "receiver": None}], "paths": [path],
+        "outside": 1, "early": 2, "unstamped": 0, "absent": {"dds_take": "libx has no f (t.toml)"},
+        "topics": [row, *silent], "paths": [path], "paths_left_out": 7,
+        "reasons": [],
     }  # fmt: skip
 
 
@@ -64,6 +73,9 @@ def test_rows_are_means_over_the_repeats_and_the_parts_of_a_path_are_in_order() 
     (path,) = result.paths
     assert [(part.name, part.mean_us) for part in path.parts] == [("/a", 2), ("/r", 4), ("/b", 3)]
     assert (result.deliveries, result.outside, result.unheard) == (18, 2, ("/quiet",))
+    assert (result.runs, result.processes, result.early) == (2, 3, 4)
+    assert (result.not_taken, result.untaken) == (10, ("/a (/s → /deaf)",))
+    assert (hop.published, hop.deliveries, hop.not_taken) == (10, 9, 1)
     assert result.absent == (Absence("dds_take", "libx has no f (t.toml)"),)
     assert len(result.chart.points) == len(LAYERS) - 1
 
@@ -72,11 +84,59 @@ def test_a_command_without_layers_has_none() -> None:
     assert layers(Campaign({})) == Layers()  # type: ignore[arg-type]
 
 
+def test_means_of_layers_add_up_over_repeats_of_which_one_lacks_a_layer() -> None:
+    first, second = document(1000.0), document(1000.0)
+    second["topics"][0]["layers_ns"]["dds_take"] = None
+    (hop,) = layers(Campaign(first, second)).hops  # type: ignore[arg-type]
+    sums_us = [sum(d["topics"][0]["layers_ns"][layer.name] or 0 for layer in LAYERS) / 1000
+               for d in (first, second)]  # fmt: skip
+    assert sum(time_us or 0 for time_us in hop.times_us) == pytest.approx(sum(sums_us) / 2)
+
+
+def test_messages_that_were_not_taken_are_stated_on_page_and_terminal() -> None:
+    result = layers(Campaign(document(1000.0)))  # type: ignore[arg-type]
+    page = topic_page("layers", result)
+    stated = "5 messages were not taken by a subscription"
+    lines = "\n".join(layers_table.lines(result, 200))
+    assert any(stated in text for text in page.texts) and stated in lines
+    assert "Without any message taken: /a (/s → /deaf)" in lines
+    (table,) = (part for _, part in page.parts if getattr(part, "id", "") == "layers-topics")
+    assert "not taken" in str(table) and "p50 of those taken" in str(table)
+    assert "include the recording of the layers" in lines
+
+
+def test_the_terminal_says_how_many_topics_and_paths_it_leaves_out() -> None:
+    result = layers(Campaign(document(1000.0)))  # type: ignore[arg-type]
+    many = replace(result, hops=result.hops * 9, paths=result.paths * 6)
+    lines = "\n".join(layers_table.lines(many, 200))
+    assert "… and 3 topics more" in lines and "… and 1 path more" in lines
+    assert "more, which" not in "\n".join(layers_table.lines(result, 200))
+
+
+def test_the_page_says_which_rows_the_chart_and_the_paths_lack() -> None:
+    paths = "7 shorter paths of a run are not listed"
+    row = document(1000.0)["topics"][0]
+    many = document(1000.0) | {"topics": [{**row, "topic": f"/t{at}"} for at in range(13)]}
+    result = layers(Campaign(many))  # type: ignore[arg-type]
+    assert len(result.chart.rows) == 12
+    parts = " ".join(str(part) for _, part in topic_page("layers", result).parts)
+    assert "The chart has the first 12 of 13 topics" in parts and paths in parts
+    assert paths in "\n".join(layers_table.lines(result, 200))
+    few = layers(Campaign(document(1000.0)))  # type: ignore[arg-type]
+    assert "The chart has" not in str(topic_page("layers", few).parts)
+
+
+@pytest.mark.parametrize("point", WRAPPED)
+def test_an_absent_point_says_what_happens_to_its_own_time(point: str) -> None:
+    absent = Layers(is_recorded=True, absent=(Absence(point, "libx has no f (t.toml)"),))
+    (sentence,) = (s for s in layers_table.sentences(absent) if "The point" in s)
+    assert "what it marks is not known" not in sentence and "libx has no f" in sentence
+
+
 def test_the_layers_of_an_invalid_run_are_not_used_and_its_reason_is_printed() -> None:
     campaign = Campaign(document(1000.0), document(3000.0))
-    campaign.excluded, campaign.usable = campaign.usable[1:], campaign.usable[:1]
     reason = {"code": UNMARKED, "detail": "5 of 9 deliveries lack a mark"}
-    campaign.runs["r1"]["reasons"] = [reason, {"code": "steal", "detail": "x"}]
+    campaign.runs["r1"]["layers"]["reasons"] = [reason]
     result = layers(campaign)  # type: ignore[arg-type]
     assert result.invalid == ("r1: 5 of 9 deliveries lack a mark",)
     assert result.hops[0].p50_us == pytest.approx(1.0)
@@ -102,7 +162,7 @@ def test_no_message_is_stated_with_its_cause() -> None:
 
 
 def test_hops_name_both_nodes() -> None:
-    assert Hop("", "/a", "/s", "/r", 1.0, 1, 1, 1.0, 1.0, 1.0).way == "/s → /r"
+    assert Hop("", "/a", "/s", "/r", 1.0, 1, 1, 0, 1.0, 1.0, 1.0).way == "/s → /r"
 
 
 def test_the_page_of_a_study_has_the_layers_their_cost_and_the_treatments_without() -> None:

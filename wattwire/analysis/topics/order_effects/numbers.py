@@ -11,7 +11,7 @@ from wattwire import stats
 from wattwire.analysis import not_compared
 from wattwire.analysis.answering.block_models import fit_of
 from wattwire.analysis.answering.confidence import interval_confidence
-from wattwire.analysis.dataset import Evidence, all_levels, levels_of
+from wattwire.analysis.dataset import SEPARATE, Evidence, all_levels, levels_of
 from wattwire.analysis.responses import Response, measured, ordered_response, question_responses
 from wattwire.model import words
 from wattwire.model.derived import FloatArray, column
@@ -117,11 +117,7 @@ def _drift(
 
 
 def _predecessor(evidence: Evidence, response: Response) -> Effect | TooFew | NotComputable:
-    previous_levels: dict[str, str | None] = {}
-    previous: str | None = None
-    for entry in evidence.planned:
-        previous_levels[entry["run"]] = previous
-        previous = evidence.word(evidence.primary, all_levels(entry).get(evidence.primary))
+    previous = _previous_levels(evidence)
     values = column(evidence.usable, response.column)
     known_indices = np.flatnonzero(not_compared.compared(evidence, evidence.usable, response))
     runs, blocks = evidence.usable["run"].to_list(), evidence.usable["block"].to_list()
@@ -133,5 +129,23 @@ def _predecessor(evidence: Evidence, response: Response) -> Effect | TooFew | No
             name: [factor_levels[index] for index in known_indices]
             for name, factor_levels in factors.items()
         },
-        [previous_levels[runs[index]] for index in known_indices],
+        [previous[runs[index]] for index in known_indices],
     )
+
+
+def _previous_levels(evidence: Evidence) -> dict[str, str | None]:
+    """Return run → the primary factor's level in the run before it.
+
+    It is None for the first run, and after a run that counts system calls or records layers: such a
+    run is slower than one of its level.
+    """
+    planned = {entry["run"] for entry in evidence.planned}
+    levels: dict[str, str | None] = {}
+    previous: str | None = None
+    for entry in evidence.plan:
+        if entry["run"] in planned:
+            levels[entry["run"]] = previous
+            previous = evidence.word(evidence.primary, all_levels(entry).get(evidence.primary))
+        elif entry.get("control") in SEPARATE and not entry.get("skipped"):
+            previous = None
+    return levels

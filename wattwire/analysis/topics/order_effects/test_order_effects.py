@@ -11,7 +11,12 @@ import pytest
 
 from wattwire import stats
 from wattwire.analysis.dataset import gather
-from wattwire.analysis.topics.order_effects.numbers import OrderEffects, order_effects
+from wattwire.analysis.topics.order_effects.numbers import (
+    OrderEffects,
+    _previous_levels,
+    order_effects,
+)
+from wattwire.model.study import PROFILED
 from wattwire.report.tests.synthetic import Shape, put_row, row_of, write_campaign
 from wattwire.report.topic_page import topic_page
 from wattwire.stats import Interval, NotComputable
@@ -78,3 +83,15 @@ def test_campaigns_without_drift_raise_at_most_5_percent_false_alarms() -> None:
         alarms += isinstance(change, stats.Interval) and change.excludes(1.0)
     # Two standard errors above 5 %.
     assert alarms <= 64
+
+
+def test_a_run_after_one_that_records_layers_has_no_previous_level(tmp_path: Path):
+    evidence = drifting(tmp_path / "c", "none", 1.0)
+    before = _previous_levels(evidence)
+    third = evidence.plan[2]["run"]
+    recording = {**evidence.plan[1], "run": "b01-p900", "control": PROFILED}
+    plan = [*evidence.plan[:2], recording, *evidence.plan[2:]]
+    assert before[third] is not None
+    assert _previous_levels(replace(evidence, plan=plan)) == {**before, third: None}
+    plan[2] = {**recording, "skipped": "no time"}
+    assert _previous_levels(replace(evidence, plan=plan)) == before

@@ -73,6 +73,29 @@ def test_an_expression_names_its_figures_by_groups_or_in_front(expression, value
 
 
 @pytest.mark.parametrize(
+    ("expression", "line", "value"),
+    [
+        (r"p50=([\d.]+) ms", "min=1.0 ms p50=4.5 ms max=99.0 ms", 4.5),
+        (r"p50_ms=(\d+\.\d{3})", "p50_ms=4.500 p99_ms=88.512", 4.5),
+        (r"p50=\s*(\d+) ms", "p50=  4 ms p99=9 ms", 4.0),
+        (r"p50=(?:\s|\t)?(\d+) ms", "p50=4 ms p99=9 ms", 4.0),
+        (r"p50=[ :]*x?(\d+)", "p50=4 9", 4.0),
+        (r"p50=\$(\d+)", "p50=$4 p99=$9", 4.0),
+        (r"p50=(\d+)", "p50=4 max_p50=9", 4.0),
+        (r"p50=(?:half|median): (\d+)", "half: 4, all: 9", 4.0),
+        (r"p50=(?<=median )(\d+)", "median 4, all 9", 4.0),
+        (r"p50=[Mm]edian (\d+)", "Median 4, all 9", 4.0),
+    ],
+)  # fmt: skip
+def test_without_a_word_before_the_number_the_name_is_part_of_the_text(
+    expression, line, value
+) -> None:
+    reader = ValueReader([expression])
+    reader.line(line)
+    assert list(reader.values.values()) == [value]
+
+
+@pytest.mark.parametrize(
     ("expressions", "words"),
     [
         (["p50_ms=("], '"p50_ms=(" is not a regular expression: missing )'),
