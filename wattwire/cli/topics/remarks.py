@@ -56,7 +56,7 @@ def _unread(result: Watched, probe: Probe) -> Iterator[str]:
                 f"{count(topic['readable'])} publishers. {probe.remedies['no_match']}"
             )
         elif topic["publishers"] > topic["readable"]:
-            yield f"{name}: none of its {plural(topic['publishers'], 'publisher')} is read."
+            yield f"{name}: publishers that are not read: {count(topic['publishers'])}."
         if topic.get("errors"):
             yield (
                 f"{name}: {plural(topic['errors'], 'failure')} to read it, the last one: "
