@@ -214,6 +214,8 @@ def bad_parts(bench: Bench) -> list[Problem]:
     cases = [
         ("parts missing", "parts", without("parts")),
         ("parts of another type", "parts", good | {"parts": "2"}),
+        ("no part", "parts", good | {"parts": 0}),
+        ("more parts than allowed", "parts", good | {"parts": 1_000_000_000}),
         ("a key of a part missing", "part.1.node", without("part.1.node")),
         ("a key of another type", "part.0.peers.nodes", good | {"part.0.peers.nodes": 7}),
         ("a part beyond their number", beyond, good | {beyond: 7}),
