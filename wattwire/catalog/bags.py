@@ -116,9 +116,11 @@ def _opened(path: Path) -> Iterator[Any]:
         raise MissingError(
             f"{path}: bags need the package rosbags ({error}); install it with `make setup` or pip"
         ) from error
-    if path.is_dir() and not (path / METADATA).is_file():
+    is_device = path.exists() and not path.is_dir() and not path.is_file()  # may never end
+    if is_device or (path.is_dir() and not (path / METADATA).is_file()):
+        missing = "plain file" if is_device else METADATA
         raise UsageError(
-            f"{path}: found no {METADATA}; allowed: the folder of a bag of ROS 2, or a file "
+            f"{path}: found no {missing}; allowed: the folder of a bag of ROS 2, or a file "
             f"NAME{BAG_1} of ROS 1"
         )
     try:

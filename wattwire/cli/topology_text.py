@@ -67,7 +67,8 @@ def study_text(topology: str, cells: Iterable[str]) -> str:
     """Return the text of a study that runs a topology file on cells."""
     text = (resources.files("wattwire.cli") / TEMPLATE).read_text(encoding="utf-8")
     names = list(cells)
-    text = text.replace(TEMPLATE_TOPOLOGY, topology).replace(TEMPLATE_CELL, json.dumps(names))
+    quoted = json.dumps(topology, ensure_ascii=False)[1:-1]
+    text = text.replace(TEMPLATE_TOPOLOGY, quoted).replace(TEMPLATE_CELL, json.dumps(names))
     return text.replace("\n\n[factors]", f"\n{QUESTION}\n[factors]", 1) if names[1:] else text
 
 

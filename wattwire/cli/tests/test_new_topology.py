@@ -144,7 +144,13 @@ def test_a_study_is_no_topology(tmp_path, capsys):
     assert f"topology {source}: unknown key" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["pipe.toml", "pipe.json"])
+def test_a_study_may_have_quotes_in_its_name(tmp_path, graph):
+    path = tmp_path / 'my "graph".toml'
+    assert main(["new", str(path), "loopback/python", "--from", str(graph)]) == 0
+    assert len(written(path).flows) == 2
+
+
+@pytest.mark.parametrize("name", ["pipe.toml", "pipe.json", "pipe.bag", "pipe.mcap"])
 def test_a_source_that_never_ends_is_refused(tmp_path, capsys, name):
     os.mkfifo(tmp_path / name)
     assert main(["new", str(tmp_path / "mine.toml"), "--from", str(tmp_path / name)]) == 2
