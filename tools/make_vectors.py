@@ -419,8 +419,8 @@ def member_vectors() -> dict[str, Any]:
     valid = [{"name": "a publisher and a subscriber", "spec": whole, "parts": parts}]
     invalid = []
     changes: tuple[tuple[str, Any], ...] = (
-        ("parts", None), ("parts", "2"), ("parts", [2]), ("part.0.run", None),
-        ("part.1.payload.bytes", None), ("part.1.payload.bytes", "300"),
+        ("parts", None), ("parts", "2"), ("parts", [2]), ("parts", 0), ("parts", 10_001),
+        ("part.0.run", None), ("part.1.payload.bytes", None), ("part.1.payload.bytes", "300"),
         ("part.1.peers.nodes", 4), ("part.1.settings.mode", None), ("part.1.settings.mode", 5),
         ("part.2.node", 5), ("part.0.linger_ms", 5), ("part.0.settings.colour", 5),
         ("part.x.node", 5),

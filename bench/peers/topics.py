@@ -7,7 +7,7 @@ import itertools
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,8 @@ PROBE, CELL = "ros2/probe", "ros2/python"
 SECONDS = 4.0
 PROMISE = 1 / 3
 DOMAIN = "97"
+THIS_HOST_ONLY = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+"""Variables that keep the discovery of the talker, the probe and the peer on this host."""
 PEER_S = 60.0
 
 
@@ -52,9 +54,8 @@ class Sides:
         self._probe: CellBuild = builder.cell(catalog.probe(PROBE))
         cell = builder.cell(catalog.cell(CELL))
         self._python = cell.words["python"]
-        own = {"ROS_DOMAIN_ID": DOMAIN, "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+        own = {"ROS_DOMAIN_ID": DOMAIN, **THIS_HOST_ONLY}
         self._env = {**merge_env(dict(os.environ), cell.env), **own}
-        os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"  # the probe inherits it
 
     @contextlib.contextmanager
     def talking(self, load: Load) -> Iterator[None]:
@@ -105,7 +106,8 @@ class Sides:
 
 def comparisons(pairs: int) -> Iterator[Comparison]:
     """Yield the CPU time per message of the probe, compared with that of the reader in rclpy."""
-    with tempfile.TemporaryDirectory() as state:
+    # The probe inherits the variables that the agent has when it starts.
+    with _variables(THIS_HOST_ONLY), tempfile.TemporaryDirectory() as state:
         agent = AgentClient(Path(state))
         try:
             sides = Sides(agent, Path(state))
@@ -120,6 +122,21 @@ def comparisons(pairs: int) -> Iterator[Comparison]:
                 yield from compared(load.name, "µs a message", columns, PROMISE)
         finally:
             agent.close()
+
+
+@contextlib.contextmanager
+def _variables(values: Mapping[str, str]) -> Iterator[None]:
+    """Set variables of this process, and restore them at the end."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def report(pairs: int) -> None:

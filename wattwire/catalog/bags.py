@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from wattwire.model import LazyModule
 from wattwire.model.errors import MissingError, UsageError
-from wattwire.model.flows import PAYLOAD_BYTES, plain_name
+from wattwire.model.flows import PAYLOAD_BYTES, RATE_HZ, plain_name
 
 if TYPE_CHECKING:
     from rosbags import rosbag1, rosbag2
@@ -23,16 +23,18 @@ BAG_1 = ".bag"
 STORAGES_2 = (".mcap", ".db3")
 """Endings of the files of a bag of ROS 2: a folder with METADATA, or one of these files alone."""
 METADATA = "metadata.yaml"
-RECORDED = "recorded"
-"""Key of a flow whose messages have different sizes: a remark with these sizes."""
+REMARKS = "remarks"
+"""Key of a flow: a table of its keys whose values the bag does not state exactly, with remarks."""
 RECORDER = "recorder"
 """Node that receives all flows of a bag, as the recorder did."""
 
 
 @dataclass
 class _Recorded:
-    """What a bag contains of one topic of one sender."""
+    """What a bag contains of one topic and type of one sender."""
 
+    connection: Any
+    sender: str
     messages: int = 0
     bytes_total: int = 0
     bytes_min: int = 0
@@ -55,67 +57,83 @@ def is_bag(path: Path) -> bool:
     return path.is_dir() or path.suffix in (BAG_1, *STORAGES_2)
 
 
+def names_no_nodes(path: Path) -> bool:
+    """Return whether a source is a bag of ROS 2, which does not name the nodes that published."""
+    return is_bag(path) and path.suffix != BAG_1
+
+
 def bag_topology(path: Path) -> dict[str, Any]:
-    """Return the table of the topology that a bag recorded.
+    """Return the table of the topology that a bag recorded; its flows can have REMARKS.
 
     A bag of ROS 1 names the nodes that published. One of ROS 2 does not: the node is then the first
     part of the topic's name. All flows end at RECORDER. Raises UsageError for a bag that cannot be
     read, or without flows, and MissingError without the library.
     """
-    recorded: dict[Any, _Recorded] = {}
     with _opened(path) as reader:
-        for connection in reader.connections:
-            if not connection.msgtype:
-                raise UsageError(
-                    f"{path}: topic {connection.topic}: found no type; allowed: a bag that names "
-                    "the type of each topic. Record it again, or write a topology file "
-                    "(docs/topologies.md)."
-                )
-        for connection, time_ns, data in reader.messages():
-            recorded.setdefault(connection.id, _Recorded()).add(time_ns, len(data))
-        connections = sorted(
-            (each for each in reader.connections if each.id in recorded),
-            key=lambda each: (each.topic, each.id),
-        )
-    if not connections:
+        recorded = _recorded(reader, path)
+    if not recorded:
         raise UsageError(
             f"{path}: the bag is empty: found no message; allowed: a bag with messages. Record the "
             "topics while the robot runs."
         )
-    first_ns = min(entry.first_ns for entry in recorded.values())
-    bag_ns = max(entry.last_ns for entry in recorded.values()) - first_ns
-    senders = {connection.id: _sender(connection) for connection in connections}
-    receiver = RECORDER if RECORDER not in senders.values() else f"bag_{RECORDER}"
-    flows = [
-        _flow(connection, senders[connection.id], receiver, recorded[connection.id], bag_ns, path)
-        for connection in connections
-    ]
-    nodes = [{"name": name} for name in (*dict.fromkeys(senders.values()), receiver)]
+    first_ns = min(entry.first_ns for entry in recorded)
+    bag_ns = max(entry.last_ns for entry in recorded) - first_ns
+    senders = dict.fromkeys(entry.sender for entry in recorded)
+    receiver = RECORDER if RECORDER not in senders else f"bag_{RECORDER}"
+    flows = [_flow(entry, receiver, bag_ns, path) for entry in recorded]
+    nodes = [{"name": name} for name in (*senders, receiver)]
     return {"node": nodes, "flow": flows}
+
+
+def _recorded(reader: Any, path: Path) -> list[_Recorded]:
+    """Return what a bag contains, sorted by topic.
+
+    A node that published a topic on several connections, such as after a restart, is one sender.
+    """
+    of_connection: dict[Any, _Recorded] = {}
+    by_flow: dict[tuple[str, str, str], _Recorded] = {}
+    for each in sorted(reader.connections, key=lambda each: (each.topic, each.id)):
+        if not each.msgtype:
+            raise UsageError(
+                f"{path}: topic {each.topic}: found no type; allowed: a bag that names "
+                "the type of each topic. Record it again, or write a topology file "
+                "(docs/topologies.md)."
+            )
+        sender = _sender(each)
+        entry = by_flow.setdefault((each.topic, sender, each.msgtype), _Recorded(each, sender))
+        of_connection[each.id] = entry
+    for connection, time_ns, data in reader.messages():
+        of_connection[connection.id].add(time_ns, len(data))
+    return [entry for entry in by_flow.values() if entry.messages]
 
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[Any]:
     """Open a bag with the library's reader for it, and convert its errors."""
     try:
-        library = rosbag1 if path.suffix == BAG_1 else rosbag2
-        reader_type, reader_error = library.Reader, library.ReaderError
+        reader_type = (rosbag1 if path.suffix == BAG_1 else rosbag2).Reader
     except ImportError as error:
         raise MissingError(
             f"{path}: bags need the package rosbags ({error}); install it with `make setup` or pip"
         ) from error
-    if path.is_dir() and not (path / METADATA).is_file():
+    is_device = path.exists() and not path.is_dir() and not path.is_file()  # may never end
+    if is_device or (path.is_dir() and not (path / METADATA).is_file()):
+        missing = "plain file" if is_device else METADATA
         raise UsageError(
-            f"{path}: found no {METADATA}; allowed: the folder of a bag of ROS 2, or a file "
+            f"{path}: found no {missing}; allowed: the folder of a bag of ROS 2, or a file "
             f"NAME{BAG_1} of ROS 1"
         )
     try:
         with reader_type(path) as reader:
             yield reader
-    except (OSError, reader_error) as error:
+    except UsageError:
+        raise
+    except Exception as error:  # a damaged bag: errors of SQLite, compression, struct, Unicode …
+        reason = f"{type(error).__name__}: {error}"
         raise UsageError(
-            f"{path}: this bag cannot be read ({error}); allowed: the folder of a bag of ROS 2, or "
-            f"a file NAME{BAG_1} of ROS 1, or NAME{STORAGES_2[0]} or NAME{STORAGES_2[1]}"
+            f"{path}: this bag cannot be read ({reason}); allowed: the folder of a bag of ROS 2, "
+            f"or a file NAME{BAG_1} of ROS 1, or NAME{STORAGES_2[0]} or NAME{STORAGES_2[1]}. If it "
+            "is one, record it again."
         ) from error
 
 
@@ -125,32 +143,50 @@ def _sender(connection: Any) -> str:
     return plain_name(caller or connection.topic.strip("/").partition("/")[0])
 
 
-def _flow(
-    connection: Any, sender: str, receiver: str, entry: _Recorded, bag_ns: int, path: Path
-) -> dict[str, Any]:
+def _flow(entry: _Recorded, receiver: str, bag_ns: int, path: Path) -> dict[str, Any]:
     """Return the table of a flow with the mean size and rate of its messages."""
+    topic = entry.connection.topic
+    remarks: dict[str, str] = {}
+    mean_bytes = round(entry.bytes_total / entry.messages)
+    flow: dict[str, Any] = {
+        "topic": topic,
+        "from": entry.sender,
+        "to": [receiver],
+        "type": entry.connection.msgtype,
+        "bytes": max(PAYLOAD_BYTES[0], mean_bytes),
+        "rate_hz": _rate_hz(entry, bag_ns, remarks, f"{path}: topic {topic}"),
+    }
+    if qos := _qos(entry.connection):
+        flow["qos"] = qos
+    if entry.bytes_min != entry.bytes_max or mean_bytes < PAYLOAD_BYTES[0]:
+        remarks["bytes"] = f"mean; recorded: {entry.bytes_min} to {entry.bytes_max} bytes"
+    return {**flow, REMARKS: remarks} if remarks else flow
+
+
+def _rate_hz(entry: _Recorded, bag_ns: int, remarks: dict[str, str], place: str) -> float:
+    """Return the mean rate of a topic, and add a remark if it is not that of its own messages.
+
+    Messages of less than half the time of the bag, such as maps and transforms that are sent at the
+    start, have the mean of the whole bag: the rate within their own time would be that of a burst.
+    """
     span_ns, intervals = entry.last_ns - entry.first_ns, entry.messages - 1
-    if span_ns <= 0:  # such as a map that was sent once
+    if span_ns < bag_ns / 2:
+        remarks["rate_hz"] = (
+            f"mean of the bag; recorded: {entry.messages} in {span_ns / SECOND_NS:.3g} of "
+            f"{bag_ns / SECOND_NS:.3g} s"
+        )
         span_ns, intervals = bag_ns, entry.messages
     if span_ns <= 0:
         raise UsageError(
-            f"{path}: topic {connection.topic}: all messages have one time, so it has no rate; "
-            "allowed: a bag of some seconds. Record it again."
+            f"{place}: all messages have one time, so it has no rate; allowed: a bag of some "
+            "seconds. Record it again."
         )
-    mean_bytes = round(entry.bytes_total / entry.messages)
-    flow: dict[str, Any] = {
-        "topic": connection.topic,
-        "from": sender,
-        "to": [receiver],
-        "type": connection.msgtype,
-        "bytes": max(PAYLOAD_BYTES[0], mean_bytes),
-        "rate_hz": float(f"{intervals * SECOND_NS / span_ns:.6g}"),
-    }
-    if qos := _qos(connection):
-        flow["qos"] = qos
-    if entry.bytes_min != entry.bytes_max or mean_bytes < PAYLOAD_BYTES[0]:
-        flow[RECORDED] = f"{entry.bytes_min} to {entry.bytes_max} bytes"
-    return flow
+    recorded_hz = intervals * SECOND_NS / span_ns
+    rate_hz = min(max(RATE_HZ[0], recorded_hz), RATE_HZ[1])
+    if rate_hz != recorded_hz:
+        limit = "lowest" if rate_hz == RATE_HZ[0] else "highest"
+        remarks["rate_hz"] = f"the {limit} rate of a flow; recorded: {recorded_hz:.6g} Hz"
+    return float(f"{rate_hz:.6g}")
 
 
 def _qos(connection: Any) -> dict[str, Any]:

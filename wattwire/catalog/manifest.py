@@ -71,12 +71,20 @@ KIND_WORDS = {
 def read_toml(path: Path) -> dict[str, Any]:
     """Parse a TOML file. Raises UsageError with the path and the position of a syntax error."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return parsed_toml(path.read_text(encoding="utf-8"), path)
     except FileNotFoundError:
         raise UsageError(f"{path}: this file does not exist") from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:  # not UTF-8, not TOML, or an overlong number
+    except ValueError as error:  # not UTF-8
+        raise UsageError(f"{path}: not valid TOML: {error}") from error
+
+
+def parsed_toml(text: str, path: Path) -> dict[str, Any]:
+    """Parse the text of a TOML file. Raises UsageError as `read_toml` does."""
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # not TOML, or an overlong number
         raise UsageError(f"{path}: not valid TOML: {error}") from error
 
 

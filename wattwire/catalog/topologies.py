@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from wattwire.catalog.manifest import read_toml
+from wattwire.catalog.manifest import parsed_toml
 from wattwire.model.errors import UsageError
 from wattwire.model.flows import TOPOLOGY, irobot_topology, is_irobot
 
@@ -29,17 +29,11 @@ def with_topology(document: Mapping[str, Any], study: Path) -> dict[str, Any]:
 
 def read_topology(path: Path) -> dict[str, Any]:
     """Return the table of a topology file. Raises UsageError if it cannot be read."""
+    text = _text(path)
     if path.suffix == ".toml":
-        return dict(read_toml(path))
+        return parsed_toml(text, path)
     try:
-        if path.stat().st_size > BYTES_MAX:
-            raise UsageError(f"{path}: a topology of more than {BYTES_MAX:,} bytes")
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(
-            f"{path}: cannot be read ({error.strerror}); allowed: a topology file (.toml, or .json "
-            "in the format of ros2-performance), relative to the study's folder"
-        ) from error
+        document = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path}: no JSON text ({error}); correct it, or write TOML") from error
     if not isinstance(document, dict) or not is_irobot(document):
@@ -48,3 +42,24 @@ def read_topology(path: Path) -> dict[str, Any]:
             "the format of ros2-performance (docs/topologies.md)"
         )
     return irobot_topology(document, str(path))
+
+
+def _text(path: Path) -> str:
+    """Return the text of a topology file. Raises UsageError if it cannot be read or is too long."""
+    try:
+        if path.exists() and not path.is_file():  # a pipe or a device may never end
+            raise UsageError(f"{path}: found no plain file; allowed: a file with a topology")
+        with path.open("rb") as file:
+            content = file.read(BYTES_MAX + 1)
+        if len(content) > BYTES_MAX:
+            raise UsageError(
+                f"{path}: found more than {BYTES_MAX:,} bytes; allowed: a topology file of at most "
+                "these. Name another file."
+            )
+        return content.decode()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(
+            f"{path}: cannot be read ({reason}); allowed: a topology file (.toml, or .json "
+            "in the format of ros2-performance), relative to the study's folder"
+        ) from error

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Catalog, Cell
-from wattwire.catalog.bags import RECORDED, bag_topology, is_bag
+from wattwire.catalog.bags import REMARKS, bag_topology, is_bag, names_no_nodes
 from wattwire.catalog.cells import MEMBERS
 from wattwire.catalog.topologies import read_topology
 from wattwire.model.errors import MissingError
 
+Remarks = Mapping[int, Mapping[str, str]]
+"""Number of a flow, from 0 → its keys with the remarks on their values."""
 TEMPLATE = "topology_template.toml"
 TEMPLATE_TOPOLOGY, TEMPLATE_CELL = "topology.toml", '["loopback/python"]'
 """Texts of the template that a study replaces."""
@@ -26,36 +28,36 @@ responses = ["cpu_us_per_message", "loss_share"]
 """
 
 
-def topology_of(source: Path) -> dict[str, Any]:
-    """Return the table of a topology from a bag or a topology file."""
-    return bag_topology(source) if is_bag(source) else read_topology(source)
+def topology_of(source: Path) -> tuple[dict[str, Any], Remarks]:
+    """Return the table of a topology from a bag or a topology file, and the remarks of its flows.
+
+    A topology file has no remarks, and its table may have faults.
+    """
+    if not is_bag(source):
+        return read_topology(source), {}
+    table = bag_topology(source)
+    return table, {n: flow.pop(REMARKS, {}) for n, flow in enumerate(table["flow"])}
 
 
-def topology_text(table: Mapping[str, Any], source: str) -> str:
-    """Return the text of a topology file. `source` is what it was made from."""
-    lines = [
-        f"# The topology of {source}. docs/topologies.md describes the keys.",
-        "# A bag of ROS 2 names no nodes: give each flow its sender and its receivers.",
-    ]
+def topology_text(table: Mapping[str, Any], remarks: Remarks, source: Path) -> str:
+    """Return the text of a topology file with a valid table, which was made from `source`."""
+    name = "".join(sign if sign.isprintable() else "?" for sign in source.name)
+    lines = [f"# The topology of {name}. docs/topologies.md describes the keys."]
+    if names_no_nodes(source):
+        lines.append("# A bag of ROS 2 names no nodes: give each flow its sender and receivers.")
     for node in table["node"]:
         lines += ["", "[[node]]", *(f"{key} = {_toml(value)}" for key, value in node.items())]
-    for flow in table["flow"]:
-        remark = f" # mean; recorded: {flow[RECORDED]}" if RECORDED in flow else ""
+    for number, flow in enumerate(table["flow"]):
+        of_flow = remarks.get(number, {})
         lines += ["", "[[flow]]"]
         for key, value in flow.items():
-            if key != RECORDED:
-                lines.append(f"{key} = {_toml(value)}" + (remark if key == "bytes" else ""))
+            remark = f" # {of_flow[key]}" if key in of_flow else ""
+            lines.append(f"{key} = {_toml(value)}{remark}")
     return "\n".join(lines) + "\n"
 
 
-def without_remarks(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a topology with the keys of topology files alone."""
-    flows = [{k: v for k, v in flow.items() if k != RECORDED} for flow in table["flow"]]
-    return {**table, "flow": flows}
-
-
 def _toml(value: Any) -> str:
-    """Return a text, a number, a list of texts or a table of them in TOML."""
+    """Return a printable text, a number, a list of texts or a table of them in TOML."""
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + " }"
     return json.dumps(value, ensure_ascii=False)
@@ -65,7 +67,8 @@ def study_text(topology: str, cells: Iterable[str]) -> str:
     """Return the text of a study that runs a topology file on cells."""
     text = (resources.files("wattwire.cli") / TEMPLATE).read_text(encoding="utf-8")
     names = list(cells)
-    text = text.replace(TEMPLATE_TOPOLOGY, topology).replace(TEMPLATE_CELL, json.dumps(names))
+    quoted = json.dumps(topology, ensure_ascii=False)[1:-1]
+    text = text.replace(TEMPLATE_TOPOLOGY, quoted).replace(TEMPLATE_CELL, json.dumps(names))
     return text.replace("\n\n[factors]", f"\n{QUESTION}\n[factors]", 1) if names[1:] else text
 
 

@@ -160,16 +160,22 @@ def _lines(bench: Bench, run: _Parts, nodes: dict[int, NodeProcess]) -> Iterator
         every = [part["node"] for part in parts]
         for keyword, expected in (("READY", every), ("SENT", senders), ("DONE", every)):
             fields = node.fields(keyword)
-            found = [entry.get("node") for entry in fields.get("parts", [])]
-            if found != expected:
-                text = f"{keyword} has entries for the nodes {found}; expected {expected}"
+            entry_nodes = [entry.get("node") for entry in fields.get("parts", [])]
+            if entry_nodes != expected:
+                text = f"{keyword} has entries for the nodes {entry_nodes}; expected {expected}"
                 yield Problem("C-42", f"{node.label}: {text}")
             for key, value in fields.items():
                 counts = [entry.get(key) for entry in fields.get("parts", [])]
-                is_count = type(value) is int and not key.endswith("_ns") and key != "matched"
+                is_count = type(value) is int and not key.endswith("_ns")
                 if is_count and all(type(c) is int for c in counts) and sum(counts) != value:
                     text = f"{keyword}: {key} is {value}, but its entries add up to {sum(counts)}"
                     yield Problem("C-42", f"{node.label}: {text}")
+        ready = node.fields("READY")
+        matched = [entry.get("matched") for entry in ready.get("parts", [])]
+        if (ready.get("matched") is None) is not (None in matched):
+            text = f"READY: matched is {ready.get('matched')}, and that of its entries {matched}; "
+            text += "expected null if an entry has null, and their sum otherwise"
+            yield Problem("C-42", f"{node.label}: {text}")
 
 
 def _parts(run: _Parts, nodes: dict[int, NodeProcess]) -> Iterator[Problem]:
@@ -214,6 +220,8 @@ def bad_parts(bench: Bench) -> list[Problem]:
     cases = [
         ("parts missing", "parts", without("parts")),
         ("parts of another type", "parts", good | {"parts": "2"}),
+        ("no part", "parts", good | {"parts": 0}),
+        ("more parts than allowed", "parts", good | {"parts": 1_000_000_000}),
         ("a key of a part missing", "part.1.node", without("part.1.node")),
         ("a key of another type", "part.0.peers.nodes", good | {"part.0.peers.nodes": 7}),
         ("a part beyond their number", beyond, good | {beyond: 7}),

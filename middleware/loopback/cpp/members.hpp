@@ -24,11 +24,13 @@ inline void member(Kit& kit) {
     links.back()->fault("before_ready");
   }
   wattwire::Ready ready = links.front()->granted();
+  ready.matched = 0;  // the sum, or -1 if a part is a subscriber, which does not know its peers
   for (size_t number = 0; number < links.size(); ++number) {
     Kit& part = *kit.parts()[number];
     if (part.publishes()) part.await_peers([&] { return links[number]->bound(peers[number]); });
     const int64_t matched = part.publishes() ? static_cast<int64_t>(peers[number].size()) : -1;
     ready.parts.push_back(part.entry(matched, ready.effective));
+    ready.matched = ready.matched < 0 || matched < 0 ? -1 : ready.matched + matched;
   }
   ready.discovery_ns = now_ns() - began_ns;
   kit.ready(ready);

@@ -19,7 +19,9 @@ def member(kit: Kit) -> None:
         part.entry(len(addresses[part]) if part in addresses else None, granted[1])
         for part in kit.parts
     ]
-    kit.ready(None, *granted, discovery_ns=kit.now() - began_ns, parts=entries)
+    counts = [entry["matched"] for entry in entries]
+    matched = None if None in counts else sum(counts)
+    kit.ready(matched, *granted, discovery_ns=kit.now() - began_ns, parts=entries)
     subscribers = {links[part].socket: part for part in kit.subscribers}
     counters = dict.fromkeys(addresses, -1)
 

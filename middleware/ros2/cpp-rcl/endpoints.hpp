@@ -49,15 +49,21 @@ class Publisher {
   // Waits until the messages are sent, because the destructor would discard them. Reliable QoS has
   // acknowledgements. Best effort has none, so the node waits for a fixed time.
   void drain() {
-    if (kit_.string("settings.reliability") == "reliable") {
-      ignore(
-          rcl_publisher_wait_for_all_acked(&publisher_, RCL_MS_TO_NS(kit_.integer("linger_ms"))));
+    if (is_reliable()) {
+      await_acknowledgements(RCL_MS_TO_NS(kit_.integer("linger_ms")));
     } else {
       std::this_thread::sleep_for(std::chrono::milliseconds(kit_.integer("quiet_ms")));
     }
   }
 
+  // Waits at most `timeout_ns` for the acknowledgements of reliable QoS; best effort has none.
+  void await_acknowledgements(int64_t timeout_ns) {
+    if (is_reliable()) ignore(rcl_publisher_wait_for_all_acked(&publisher_, timeout_ns));
+  }
+
  private:
+  bool is_reliable() const { return kit_.string("settings.reliability") == "reliable"; }
+
   Session& session_;
   const wattwire::Kit& kit_;
   rcl_publisher_t publisher_ = rcl_get_zero_initialized_publisher();

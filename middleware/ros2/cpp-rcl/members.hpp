@@ -17,7 +17,7 @@ class MemberPart {
   virtual bool send(wattwire::Bytes /*buffer*/) { return false; }
   virtual void add_to(rcl_wait_set_t* /*set*/) {}
   virtual void take(rcl_wait_set_t* /*set*/) {}
-  virtual void drain() {}
+  virtual void await_acknowledgements(int64_t /*timeout_ns*/) {}
 };
 
 template <typename Type>
@@ -33,7 +33,9 @@ class PublishingPart : public MemberPart {
     assign(owned_.message.data, buffer);
     return publisher_.publish(owned_.message);
   }
-  void drain() override { publisher_.drain(); }
+  void await_acknowledgements(int64_t timeout_ns) override {
+    publisher_.await_acknowledgements(timeout_ns);
+  }
 
  private:
   Publisher<Type> publisher_;
@@ -72,15 +74,17 @@ inline std::unique_ptr<MemberPart> make_part(Session& session, wattwire::Kit& ki
   return part;
 }
 
-// Returns the weakest QoS of the parts, which is the guarantee of the member.
-inline const rmw_qos_profile_t* weakest(const std::vector<std::unique_ptr<MemberPart>>& parts) {
-  for (const auto& part : parts) {
-    const rmw_qos_profile_t* granted = part->granted();
-    if (granted == nullptr || granted->reliability != RMW_QOS_POLICY_RELIABILITY_RELIABLE ||
-        granted->history != RMW_QOS_POLICY_HISTORY_KEEP_ALL)
-      return granted;
+// Returns the QoS of a member, each policy of which is the weakest of its parts.
+inline rmw_qos_profile_t weakest(const std::vector<rmw_qos_profile_t>& granted) {
+  rmw_qos_profile_t weakest = granted.front();
+  for (const rmw_qos_profile_t& qos : granted) {
+    if (qos.reliability != RMW_QOS_POLICY_RELIABILITY_RELIABLE)
+      weakest.reliability = qos.reliability;
+    if (qos.history != RMW_QOS_POLICY_HISTORY_KEEP_ALL) weakest.history = qos.history;
+    weakest.depth = std::min(weakest.depth, qos.depth);
+    if (qos.durability == RMW_QOS_POLICY_DURABILITY_VOLATILE) weakest.durability = qos.durability;
   }
-  return parts.front()->granted();
+  return weakest;
 }
 
 inline void member(wattwire::Kit& kit) {
@@ -94,7 +98,7 @@ inline void member(wattwire::Kit& kit) {
     });
     for (const auto& part : parts) part->take(set);
   };
-  auto matched = [&] {
+  auto matched = [&] {  // further peers of one part do not replace the peers of another
     int64_t total = 0;
     for (size_t number = 0; number < parts.size(); ++number)
       total += std::min(parts[number]->matched(), kit.parts()[number]->integer("peers.count"));
@@ -103,12 +107,21 @@ inline void member(wattwire::Kit& kit) {
   kit.await_peers(matched, turn);
   const int64_t discovery_ns = wattwire::now_ns() - created_ns;
   std::vector<wattwire::Object> entries;
+  std::vector<rmw_qos_profile_t> granted;
+  int64_t total = 0;
   for (size_t number = 0; number < parts.size(); ++number) {
     const auto effective = Session::effective_qos(parts[number]->granted());
-    entries.push_back(kit.parts()[number]->entry(parts[number]->matched(), effective));
+    const int64_t count = parts[number]->matched();
+    entries.push_back(kit.parts()[number]->entry(count, effective));
+    granted.push_back(*parts[number]->granted());
+    total += count;
   }
-  session.ready(matched(), discovery_ns, weakest(parts), entries);
+  const rmw_qos_profile_t of_member = weakest(granted);
+  session.ready(total, discovery_ns, &of_member, entries);
   auto send = [&](size_t number, wattwire::Bytes buffer) { return parts[number]->send(buffer); };
   kit.drive_parts(send, turn);
-  for (const auto& part : parts) part->drain();
+  // Best-effort messages were sent while the member received for quiet_ms.
+  const int64_t deadline_ns = wattwire::now_ns() + RCL_MS_TO_NS(kit.integer("linger_ms"));
+  for (const auto& part : parts)
+    part->await_acknowledgements(std::max<int64_t>(0, deadline_ns - wattwire::now_ns()));
 }

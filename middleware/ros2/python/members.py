@@ -8,7 +8,7 @@ from typing import Any
 
 from interfaces import check_array, field_maker, message_type, new_message
 from session import Session, with_session
-from topic import drain, publish_message, publisher_count
+from topic import publish_message, publisher_count
 from wattwire_kit import Kit
 
 
@@ -32,7 +32,9 @@ def member(kit: Kit, session: Session) -> None:
         part: session.granted_qos(topics[part], part in publishers, part) for part in kit.parts
     }
     entries = [part.entry(counts[part](), granted[part]) for part in kit.parts]
-    session.ready(matched(), _weakest(list(granted.values())), entries)
+    session.ready(
+        sum(entry["matched"] for entry in entries), _weakest(list(granted.values())), entries
+    )
     messages = {part: (new_message(part), field_maker(part)) for part in publishers}
 
     def send(part: Kit, buffer: bytearray) -> None:
@@ -41,8 +43,21 @@ def member(kit: Kit, session: Session) -> None:
         publish_message(publishers[part], message)
 
     kit.drive_parts(send, session.spin_once)
+    _drain(kit, publishers)
+
+
+def _drain(kit: Kit, publishers: dict[Kit, Any]) -> None:
+    """Wait for the acknowledgements of all reliable publishers, together at most `linger_ms`.
+
+    Best effort has none. Its messages were sent while the member received for `quiet_ms`.
+    """
+    from rclpy.duration import Duration
+
+    deadline_ns = kit.now() + kit.spec["linger_ms"] * 1_000_000
     for part, publisher in publishers.items():
-        drain(part, publisher)
+        if part.setting("reliability") == "reliable":
+            left_ns = max(0, deadline_ns - kit.now())
+            publisher.wait_for_all_acked(Duration(nanoseconds=left_ns))
 
 
 def _publisher(session: Session, part: Kit, topic: str) -> Any:
@@ -64,8 +79,15 @@ def _subscribe(session: Session, part: Kit, topic: str) -> Callable[[], int]:
 
 
 def _weakest(granted: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the QoS of the parts with the weakest delivery, which is that of the member."""
-    return min(granted, key=lambda qos: (qos["reliability"], qos["history"]) == STRONGEST)
+    """Return the QoS of a member, each policy of which is the weakest of its parts."""
 
+    def weakest(policy: str, strongest: str) -> str:
+        others = [qos[policy] for qos in granted if qos[policy] != strongest]
+        return others[0] if others else strongest
 
-STRONGEST = ("reliable", "keep_all")
+    return {
+        "reliability": weakest("reliability", "reliable"),
+        "history": weakest("history", "keep_all"),
+        "depth": min(qos["depth"] for qos in granted),
+        "durability": weakest("durability", "transient_local"),
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 from rosbags import rosbag2
@@ -11,7 +12,7 @@ from rosbags.typesys import Stores, get_typestore
 from wattwire.catalog import Catalog
 from wattwire.catalog.cells import MEMBERS
 from wattwire.catalog.manifest import read_toml
-from wattwire.catalog.topologies import with_topology
+from wattwire.catalog.topologies import BYTES_MAX, with_topology
 from wattwire.cli.main import main
 from wattwire.design import make_plan
 from wattwire.model.study import parse_study
@@ -113,3 +114,52 @@ def test_a_bag_becomes_a_study(tmp_path):
     assert (flow.name, flow.payload_bytes, flow.rate_hz) == ("chat", 40, 20.0)
     text = (tmp_path / "mine-topology.toml").read_text(encoding="utf-8")
     assert "bytes = 40 # mean; recorded: 40 to 41 bytes" in text
+    assert "# A bag of ROS 2 names no nodes" in text
+
+
+def test_only_a_bag_of_ros_2_has_the_comment_on_its_nodes(tmp_path, graph):
+    main(["new", str(tmp_path / "mine.toml"), "--from", str(graph)])
+    assert "ROS 2" not in (tmp_path / "mine-topology.toml").read_text(encoding="utf-8")
+
+
+def test_a_name_of_two_lines_stays_in_its_comment(tmp_path, graph):
+    source = graph.rename(tmp_path / "a\n[[node]].json")
+    assert main(["new", str(tmp_path / "mine.toml"), "--from", str(source)]) == 0
+    text = (tmp_path / "mine-topology.toml").read_text(encoding="utf-8")
+    assert text.startswith("# The topology of a?[[node]].json. ")
+
+
+def test_a_topic_with_an_unprintable_sign_is_refused(tmp_path, graph, capsys):
+    graph.write_text(graph.read_text().replace("amazon", "ama\\u007fzon"), encoding="utf-8")
+    assert main(["new", str(tmp_path / "mine.toml"), "--from", str(graph)]) == 2
+    assert "allowed: the name of a topic, of printable characters" in capsys.readouterr().err
+    assert not (tmp_path / "mine-topology.toml").exists()
+
+
+def test_a_study_is_no_topology(tmp_path, capsys):
+    main(["new", str(tmp_path / "study.toml")])
+    capsys.readouterr()
+    source = str(tmp_path / "study.toml")
+    assert main(["new", str(tmp_path / "mine.toml"), "--from", source]) == 2
+    assert f"topology {source}: unknown key" in capsys.readouterr().err
+
+
+def test_a_study_may_have_quotes_in_its_name(tmp_path, graph):
+    path = tmp_path / 'my "graph".toml'
+    assert main(["new", str(path), "loopback/python", "--from", str(graph)]) == 0
+    assert len(written(path).flows) == 2
+
+
+@pytest.mark.parametrize("name", ["pipe.toml", "pipe.json", "pipe.bag", "pipe.mcap"])
+def test_a_source_that_never_ends_is_refused(tmp_path, capsys, name):
+    os.mkfifo(tmp_path / name)
+    assert main(["new", str(tmp_path / "mine.toml"), "--from", str(tmp_path / name)]) == 2
+    assert f"{name}: found no plain file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["long.toml", "long.json"])
+def test_a_source_that_is_too_long_is_refused(tmp_path, capsys, name):
+    with (tmp_path / name).open("wb") as file:
+        file.truncate(BYTES_MAX + 1)
+    assert main(["new", str(tmp_path / "mine.toml"), "--from", str(tmp_path / name)]) == 2
+    assert f"{name}: found more than {BYTES_MAX:,} bytes" in capsys.readouterr().err

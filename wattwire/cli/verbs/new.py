@@ -12,7 +12,7 @@ from typing import Any
 from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import read_toml
 from wattwire.catalog.topologies import with_topology
-from wattwire.cli.topology_text import cells_for, topology_of, topology_text, without_remarks
+from wattwire.cli.topology_text import cells_for, topology_of, topology_text
 from wattwire.cli.topology_text import study_text as topology_study_text
 from wattwire.cli.verbs import add_verb
 from wattwire.model.deployment import PLACED
@@ -92,10 +92,10 @@ def _write_topology(path: Path, source: Path, cells: list[str]) -> None:
     file = path.with_name(f"{stem}topology.toml")
     if file.exists() or file.is_symlink():
         raise UsageError(f"{file}: this file already exists; choose another name for the study")
-    table = topology_of(source)
+    table, remarks = topology_of(source)
+    parse_topology({"file": str(source), **table}, PLACED, "--from")
     cells = cells or list(cells_for(table, Catalog()))
-    parse_topology({"file": str(source), **without_remarks(table)}, PLACED, "--from")
-    _write(file, topology_text(table, source.name))
+    _write(file, topology_text(table, remarks, source))
     _write(path, topology_study_text(file.name, cells))
     nodes, flows = len(table["node"]), len(table["flow"])
     print(f"Wrote {file}: {plural(nodes, 'node')} and {plural(flows, 'flow')}.")

@@ -8,6 +8,7 @@ ros2-performance.
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ QOS = ("reliability", "history", "depth", "durability")
 _NODE_NAME = re.compile(r"[A-Za-z][\w-]*")
 _NODE_WORDS = "a name of letters, digits, _ and -, which begins with a letter"
 
+IROBOT_NODES_MAX = 2 * FLOWS_MAX
+"""Largest number of nodes with their copies. Each is a process."""
 IROBOT_HEADER_BYTES = 20
 """Bytes of performance_test_msgs/PerformanceHeader: a time, two uint32 and a float32."""
 IROBOT_DATA_BYTES = {
@@ -69,11 +72,11 @@ class _Node:
 class _Flow:
     """A table `[[flow]]`: the messages that one node publishes to a topic."""
 
-    topic: str = needed("the name of a topic")
+    topic: str = needed("the name of a topic, of printable characters", allows=str.isprintable)
     sender: str = needed("a node")
     receivers: tuple[str, ...] = names("a list of nodes")
-    type: str = given("the name of a message type", "")
-    bytes: float | None = number("the bytes of a message", lambda value: value == int(value))
+    type: str = given("a message type, of printable characters", "", allows=str.isprintable)
+    bytes: float | None = number("the bytes of a message", float.is_integer)
     rate_hz: float | None = number("a rate in Hz", lambda value: True)
     qos: Mapping[str, Level] = given(f"a table with {', '.join(QOS)}", {})
 
@@ -166,8 +169,8 @@ def _check_nodes_in_use(nodes: Mapping[str, _Node], flows: Sequence[_Flow], plac
     named = {name for flow in flows for name in (flow.sender, *flow.receivers)}
     for flow in flows:
         ends = (("from", (flow.sender,)), ("to", flow.receivers))
-        for key, found in ends:
-            for name in found:
+        for key, node_names in ends:
+            for name in node_names:
                 if name not in nodes:
                     raise unknown(f"{place}: {FLOW_TABLE} {flow.topic}: {key}", "node", name, nodes)
     idle = [name for name in nodes if name not in named]
@@ -185,10 +188,10 @@ def _parsed(flow: _Flow, name: str, nodes: Mapping[str, _Node], place: str) -> T
         limits = "{:,} to {:,}".format(*PAYLOAD_BYTES)
         raise UsageError(f"{place}: bytes: found {size}; allowed: {limits}")
     if flow.rate_hz is None or not RATE_HZ[0] <= flow.rate_hz <= RATE_HZ[1]:
-        found = "no rate" if flow.rate_hz is None else f"{flow.rate_hz:g}"
+        rate = "no rate" if flow.rate_hz is None else f"{flow.rate_hz:g}"
         limits = "{:g} to {:,.0f} Hz".format(*RATE_HZ)
         raise UsageError(
-            f"{place}: rate_hz: found {found}; allowed: {limits}. State the rate "
+            f"{place}: rate_hz: found {rate}; allowed: {limits}. State the rate "
             "at which the node publishes, or delete the flow."
         )
     for key, level in flow.qos.items():
@@ -217,9 +220,9 @@ def flow_bytes(message_type: str, size: int | None, place: str) -> int:
     known = message_type.rpartition("/")[2]
     if known in IROBOT_DATA_BYTES:
         return IROBOT_HEADER_BYTES + IROBOT_DATA_BYTES[known]
-    found = f"type {message_type!r}" if message_type else "neither bytes nor a type"
+    stated = f"type {message_type!r}" if message_type else "neither bytes nor a type"
     raise UsageError(
-        f"{place}: found {found} without a known size; allowed: bytes = N, the size of a message, "
+        f"{place}: found {stated} without a known size; allowed: bytes = N, the size of a message, "
         f"or one of the types {', '.join(IROBOT_DATA_BYTES)}"
     )
 
@@ -272,17 +275,22 @@ def irobot_topology(document: Mapping[str, Any], where: str) -> dict[str, Any]:
         for entry, position in _entries(node, "subscribers", place):
             subscribers.setdefault(entry["topic_name"], []).append((name, entry))
             _note_type(types, entry, position)
-    flows = []
+    flows: list[dict[str, Any]] = []
     for name, node, place in nodes:
         for entry, position in _entries(node, "publishers", place):
+            if len(flows) == FLOWS_MAX:
+                raise UsageError(
+                    f"{position}: found more than {FLOWS_MAX} publishers in all nodes; allowed: "
+                    f"{FLOWS_MAX} or less. Delete some, or lower `number`."
+                )
             _note_type(types, entry, position)
-            found = subscribers.get(entry["topic_name"], [])
-            flows.append(_irobot_flow(name, entry, found, position))
+            receivers = subscribers.get(entry["topic_name"], [])
+            flows.append(_irobot_flow(name, entry, receivers, position))
     published = {flow["topic"] for flow in flows}
-    for topic, found in subscribers.items():
+    for topic, ends in subscribers.items():
         if topic not in published:
             raise UsageError(
-                f"{where}: node {found[0][0]}: it subscribes to {topic}, which no node publishes; "
+                f"{where}: node {ends[0][0]}: it subscribes to {topic}, which no node publishes; "
                 "add a publisher, or delete the subscriber"
             )
     return {NODE: [{"name": plain_name(name)} for name, _, _ in nodes], FLOW_TABLE: flows}
@@ -291,7 +299,11 @@ def irobot_topology(document: Mapping[str, Any], where: str) -> dict[str, Any]:
 def _irobot_nodes(
     document: Mapping[str, Any], where: str
 ) -> Iterator[tuple[str, Mapping[str, Any], str]]:
-    """Yield the name, the table and the position of each node, one for each copy (`number`)."""
+    """Yield the name, the table and the position of each node, one for each copy (`number`).
+
+    Raises UsageError for a fault, or more than IROBOT_NODES_MAX nodes.
+    """
+    free = IROBOT_NODES_MAX
     for position, node in enumerate(document["nodes"], 1):
         if not isinstance(node, Mapping) or not isinstance(node.get("node_name"), str):
             raise UsageError(
@@ -302,16 +314,24 @@ def _irobot_nodes(
         for key in ("clients", "servers"):
             if node.get(key):
                 raise UsageError(
-                    f"{place}: {key}: found {len(node[key])}; a topology has topics only. Delete "
+                    f"{place}: {key}: found {node[key]!r:.80}; a topology has topics only. Delete "
                     "them; the pattern service measures services."
                 )
+        is_count = isinstance(copies, int) and not isinstance(copies, bool) and copies > 0
+        if copies is not None and not is_count:
+            raise UsageError(
+                f"{place}: number: found {copies!r:.80}; allowed: an integer of 1 or more"
+            )
+        free -= copies or 1
+        if free < 0:
+            raise UsageError(
+                f"{place}: found more than {IROBOT_NODES_MAX:,} nodes with the copies of `number`; "
+                f"allowed: {IROBOT_NODES_MAX:,} or less. Delete nodes, or lower `number`."
+            )
         if copies is None:
             yield name, node, place
-        elif isinstance(copies, int) and not isinstance(copies, bool) and copies > 0:
-            for copy in range(1, copies + 1):
-                yield f"{name}_{copy}", node, place
         else:
-            raise UsageError(f"{place}: number: found {copies!r}; allowed: an integer of 1 or more")
+            yield from ((f"{name}_{copy}", node, place) for copy in range(1, copies + 1))
 
 
 def _entries(
@@ -324,16 +344,16 @@ def _entries(
     for position, entry in enumerate(entries, 1):
         numbered = f"{place}: {key} {position}"
         for name in ("topic_name", "msg_type"):
-            found = entry.get(name) if isinstance(entry, Mapping) else None
-            if not isinstance(found, str) or not found:
-                raise UsageError(f"{numbered}: {name}: found {found!r}; allowed: a text")
+            text = entry.get(name) if isinstance(entry, Mapping) else None
+            if not isinstance(text, str) or not text:
+                raise UsageError(f"{numbered}: {name}: found {text!r:.80}; allowed: a text")
         yield entry, f"{place}: topic {entry['topic_name']}"
 
 
 def _note_type(types: dict[str, str], entry: Mapping[str, Any], place: str) -> None:
-    topic, found = entry["topic_name"], entry["msg_type"]
-    if types.setdefault(topic, found) != found:
-        raise _two_types(place, topic, types[topic], found)
+    topic, message_type = entry["topic_name"], entry["msg_type"]
+    if types.setdefault(topic, message_type) != message_type:
+        raise _two_types(place, topic, types[topic], message_type)
 
 
 def _irobot_flow(
@@ -369,7 +389,7 @@ def _irobot_bytes(entry: Mapping[str, Any], place: str) -> int:
     if size is None:
         return flow_bytes(entry["msg_type"], None, place)
     if isinstance(size, bool) or not isinstance(size, int) or size < 0:
-        raise UsageError(f"{place}: msg_size: found {size!r}; allowed: a number of bytes")
+        raise UsageError(f"{place}: msg_size: found {size!r:.80}; allowed: a number of bytes")
     return IROBOT_HEADER_BYTES + size
 
 
@@ -379,8 +399,10 @@ def _irobot_rate_hz(entry: Mapping[str, Any], place: str) -> float:
             continue
         value = entry[key]
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not is_number or not value > 0:
-            raise UsageError(f"{place}: {key}: found {value!r}; allowed: a number above 0")
+        if not is_number or not 0 < value <= sys.float_info.max:
+            raise UsageError(
+                f"{place}: {key}: found {value!r:.80}; allowed: a finite number above 0"
+            )
         return float(value) if key == "freq_hz" else 1000 / value
     raise UsageError(f"{place}: found no rate; allowed: period_ms, or freq_hz, above 0")
 
@@ -390,6 +412,11 @@ def _irobot_qos(entries: Sequence[Mapping[str, Any]], place: str) -> dict[str, L
     qos: dict[str, Level] = {}
     for key in QOS:
         stated = [entry.get(f"qos_{key}") for entry in entries]
+        for level in stated:
+            if isinstance(level, bool) or not isinstance(level, (str, int, type(None))):
+                raise UsageError(
+                    f"{place}: qos_{key}: found {level!r:.80}; allowed: a text or an integer"
+                )
         if len(set(stated)) > 1:
             raise UsageError(
                 f"{place}: qos_{key}: found {' and '.join(map(repr, dict.fromkeys(stated)))}; "

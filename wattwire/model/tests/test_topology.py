@@ -209,7 +209,12 @@ def test_irobot_states_the_quality_of_service_at_both_ends():
         ((0, "publishers", 0, "colour"), 1, "colour"),
         ((0, "node_name"), 7, "node_name"),
         ((1, "number"), 0, "number: found 0"),
-        ((0, "clients"), [{}], "clients: found 1"),
+        ((1, "number"), 1_000_000_000, "found more than 1,000 nodes"),
+        ((0, "clients"), [{}], "clients: found [{}]"),
+        ((0, "clients"), 5, "clients: found 5"),
+        ((0, "publishers", 0, "qos_depth"), [1], "qos_depth: found [1]"),
+        ((0, "publishers", 1, "freq_hz"), 10**400, "freq_hz: found 1000"),
+        ((0, "publishers", 1, "freq_hz"), float("inf"), "freq_hz: found inf"),
     ],
 )
 def test_a_fault_of_irobots_format_is_refused_with_its_place(path, value, fragment):
@@ -221,6 +226,12 @@ def test_a_fault_of_irobots_format_is_refused_with_its_place(path, value, fragme
     text = irobot_refused(document)
     assert fragment in text
     assert text.startswith("graph.json: ")
+
+
+def test_copies_of_a_publisher_count_as_flows():
+    document = copy.deepcopy(IROBOT)
+    document["nodes"][0]["number"] = 251
+    assert "found more than 500 publishers" in irobot_refused(document)
 
 
 def test_an_unknown_type_needs_its_size():
@@ -264,6 +275,9 @@ def test_two_nodes_of_one_name_are_refused():
         ({"bytes": None, "type": "my_msgs/msg/Pose"}, "'my_msgs/msg/Pose' without a known size"),
         ({"bytes": 4}, "bytes: found 4"),
         ({"bytes": 70_000_000}, "bytes: found 70000000"),
+        ({"bytes": float("inf")}, "bytes: found inf"),
+        ({"bytes": float("nan")}, "bytes: found nan"),
+        ({"rate_hz": float("inf")}, "rate_hz: found inf"),
         ({"qos": {"colour": "red"}}, "colour"),
         ({"sender": "lidar"}, "sender"),
     ],

@@ -45,6 +45,7 @@ using Names = std::vector<std::string>;
 
 constexpr char kSetting[] = "settings.";
 constexpr char kPart[] = "part.";
+constexpr int64_t kPartsMax = 10000;  // C-41
 constexpr char kAllowed[] = "declared.allowed.";
 // The keys with the names of the settings of each type (C-03).
 inline constexpr KeyType kSettingNames[] = {{"declared.string_settings", Type::kString},
@@ -197,7 +198,8 @@ class Spec {
       check(key.name, key.type);
       (*types)[key.name] = key.type;
     }
-    for (int64_t number = 0; number < parts(); ++number)
+    const int64_t count = integer("parts", 1, kPartsMax);
+    for (int64_t number = 0; number < count; ++number)
       for (const auto& [key, type] : of_part) (*types)[part_prefix(number) + key] = type;
   }
 

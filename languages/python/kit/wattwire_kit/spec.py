@@ -13,6 +13,8 @@ SETTING, ALLOWED = "settings.", "declared.allowed."
 """Prefixes of the keys with a setting's value and with its supported values."""
 PARTS, PART = "parts", "part."
 """Key with the number of a member's parts, and prefix of the keys of each part (C-41)."""
+PARTS_MAX = 10_000
+"""Largest number of parts of a member."""
 ONE_WAY = ("topic", "pipeline")
 """The patterns without replies."""
 POINT_BYTES = 16
@@ -93,6 +95,8 @@ def parse_spec(text: bytes, where: str) -> dict[str, Any]:
     kinds = {**further, **{f"{SETTING}{name}": kind for name, kind in settings.items()}}
     if spec["role"] == "member":
         _check_types(spec, MEMBER_KEYS)
+        if not 1 <= spec[PARTS] <= PARTS_MAX:
+            raise BadSpec(PARTS, spec[PARTS], f"1 to {PARTS_MAX}")
         of_part = {**PART_KEYS, **kinds}
         kinds = {
             **kinds,
