@@ -14,9 +14,10 @@ from wattwire.model.errors import UsageError, unknown
 MANIFEST = "probe.toml"
 REMEDIES = ("no_graph", "no_type", "no_match", "unsequenced")
 """Situations for which a manifest has the words of its middleware."""
+DOMAIN_DIGITS_MAX = 9
 PROBE_KEYS: dict[str, Any] = {
     "title": str, "language": str, "inputs": manifest.WORDS, "requires": manifest.WORDS,
-    "excludes": manifest.WORDS, "remedies": dict.fromkeys(REMEDIES, str),
+    "excludes": manifest.WORDS, "domain_max": int, "remedies": dict.fromkeys(REMEDIES, str),
     "build": manifest.BUILD_KEYS, "run": manifest.RUN_KEYS,
 }  # fmt: skip
 
@@ -39,6 +40,15 @@ class Probe(Cell):
     def remedies(self) -> dict[str, str]:
         remedies: dict[str, str] = self.document["remedies"]
         return remedies
+
+    def check_domain(self, domain: str, option: str) -> None:
+        """Raise UsageError if a domain is no number, or above the limit; "" is no choice."""
+        highest = self.document.get("domain_max")
+        is_number = domain.isascii() and domain.isdecimal() and len(domain) <= DOMAIN_DIGITS_MAX
+        if not domain or (is_number and (highest is None or int(domain) <= highest)):
+            return
+        limit = "such as 42" if highest is None else f"from 0 to {highest}"
+        raise UsageError(f"{option}: found {domain!r}; allowed: a number {limit}")
 
 
 def read_probe(path: Path, languages: Mapping[str, Path]) -> dict[str, Any]:

@@ -313,6 +313,12 @@ def test_a_domain_without_a_graph_names_what_limits_the_search(
     assert "ROS_LOCALHOST_ONLY" in text
 
 
+def test_a_domain_above_the_limit_is_refused_before_the_search() -> None:
+    done = command(["--domain", "300"], dict(os.environ))
+    assert done.returncode == 2
+    assert "--domain: found '300'; allowed: a number from 0 to 232" in done.stderr
+
+
 def test_the_probe_can_be_built_in_advance(ros: Ros) -> None:
     words = [sys.executable, "-m", "wattwire", "build", "ros2/probe"]
     done = subprocess.run(words, cwd=ROOT, text=True, capture_output=True, check=False)

@@ -67,6 +67,24 @@ def test_a_bad_manifest_is_refused_with_the_key(
     assert message in str(error.value) and "probe.toml" in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("limit", "good", "bad", "message"),
+    [
+        ("domain_max = 232", ["", "0", "7", "232"], ["233", "-1", "x", "٣"], "from 0 to 232"),
+        ("", ["", "0", "233"], ["-1", "x", "9" * 10], "such as 42"),
+    ],
+)
+def test_a_domain_is_a_number_up_to_the_limit_of_the_manifest(
+    tmp_path: Path, limit: str, good: list[str], bad: list[str], message: str
+) -> None:
+    probe = catalog_with(tmp_path, f"{limit}\n{MANIFEST}").probe("invented/watcher")
+    for domain in good:
+        probe.check_domain(domain, "--domain")
+    for domain in bad:
+        with pytest.raises(UsageError, match=rf"--domain: found '{domain}'; .*{message}"):
+            probe.check_domain(domain, "--domain")
+
+
 def test_an_unknown_probe_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match='unknown probe "invented/other"; known: invented/watcher'):
         catalog_with(tmp_path, MANIFEST).probe("invented/other")

@@ -39,7 +39,7 @@ def execute(options: argparse.Namespace) -> int:
     """Watch, print the table and the remarks, and return the exit code."""
     catalog = Catalog()
     probe = catalog.probe(chosen_probe(catalog, options.probe))
-    request, seconds = request_of(options), window_s(options)
+    request, seconds = request_of(options, probe), window_s(options)
     result: Watched | None = None
     is_whole, differences = True, list[float]()
     with tempfile.TemporaryDirectory(prefix="topics-", dir=attempts_folder()) as state:
@@ -122,18 +122,16 @@ def chosen_probe(catalog: Catalog, name: str | None) -> str:
     return next(iter(catalog.probes))
 
 
-def request_of(options: argparse.Namespace) -> WatchRequest:
+def request_of(options: argparse.Namespace, probe: Probe) -> WatchRequest:
     """Return the checked request of the options. Raises UsageError for invalid ones."""
-    domain = options.domain
-    if domain and not (domain.isdecimal() and len(domain) <= 3):
-        raise UsageError(f"--domain: found {domain!r}; allowed: a number, such as 42")
+    probe.check_domain(options.domain, "--domain")
     for option, patterns in (("PATTERN", options.patterns), ("--exclude", options.exclude)):
         for pattern in patterns:
             if not pattern.strip():
                 raise UsageError(
                     f"{option}: found {pattern!r}; allowed: a name, or a pattern such as '/a*'"
                 )
-    return WatchRequest(options.patterns, options.exclude, domain)
+    return WatchRequest(options.patterns, options.exclude, options.domain)
 
 
 def observed(

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from wattwire.model.errors import WattwireError
 from wattwire.rig import AgentClient, CellBuild, host
 from wattwire.run.probing.watching import Watch, WatchRequest
 
@@ -60,4 +61,9 @@ def _others_cores(agent: AgentClient, side_s: float, watch: Watch | None) -> flo
 
 def _cpu_s(pid: int | None) -> float:
     """Return the CPU time (s) of a process, as clock_getcpuclockid does; 0 without one."""
-    return 0.0 if pid is None else time.clock_gettime((~pid << 3) | 2)
+    if pid is None:
+        return 0.0
+    try:
+        return time.clock_gettime((~pid << 3) | 2)
+    except OSError as error:
+        raise WattwireError(f"the probe (process {pid}) ended while it was measured") from error
