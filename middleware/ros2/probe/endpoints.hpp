@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -78,6 +79,14 @@ std::vector<Endpoint> endpoints_of(const rcl_node_t* node, const std::string& to
   std::sort(endpoints.begin(), endpoints.end(),
             [](const Endpoint& a, const Endpoint& b) { return a.gid < b.gid; });
   return endpoints;
+}
+
+inline std::vector<Endpoint> of_type(const std::vector<Endpoint>& endpoints,
+                                     const std::string& type) {
+  std::vector<Endpoint> matching;
+  std::copy_if(endpoints.begin(), endpoints.end(), std::back_inserter(matching),
+               [&](const Endpoint& endpoint) { return endpoint.type == type; });
+  return matching;
 }
 
 inline std::string text_or_unknown(const char* text) { return text == nullptr ? "unknown" : text; }

@@ -74,6 +74,9 @@ class FactFile {
     write(fact);
   }
 
+  // Lets write_if_new() write this fact also if it has not changed.
+  void forget(const std::string& name) { last_.erase(name); }
+
  private:
   const int file_;
   std::map<std::string, std::string> last_;

@@ -18,6 +18,7 @@ namespace {
 constexpr int64_t kTurnNs = 100'000'000;
 constexpr int64_t kScanNs = 500'000'000;         // between two scans of a graph that changes
 constexpr int64_t kQuietScanNs = 2'000'000'000;  // of one that does not
+constexpr int64_t kLongScanNs = 1'000'000;       // a scan that delays the messages noticeably
 constexpr int64_t kUsageNs = 1'000'000'000;
 constexpr int kUsage = 2, kFailed = 4;  // exit codes
 
@@ -26,7 +27,7 @@ volatile std::sig_atomic_t signalled = 0;
 // What limits the nodes that the probe can see.
 constexpr const char* kScope[] = {
     "ROS_DOMAIN_ID",    "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOCALHOST_ONLY",
-    "ROS_STATIC_PEERS", "ROS_DISCOVERY_SERVER",          "RMW_IMPLEMENTATION",
+    "ROS_STATIC_PEERS", "ROS_DISCOVERY_SERVER",
 };
 
 bool input_ended() {
@@ -55,10 +56,19 @@ void describe(FactFile& facts) {
     const char* value = std::getenv(name);
     if (value != nullptr) scope.text(name, value);
   }
+  scope.text("RMW_IMPLEMENTATION", rmw_get_implementation_identifier());  // also without a variable
   facts.write(Fact("probe")
                   .number("pid", getpid())
                   .text("library", rmw_get_implementation_identifier())
                   .raw("scope", scope.json()));
+}
+
+// Messages wait during a scan, so the times of a long one are a fact.
+void scan(Probe& probe, FactFile& facts) {
+  const int64_t begin_ns = clock_ns(CLOCK_REALTIME), monotonic_ns = clock_ns(CLOCK_MONOTONIC);
+  probe.scan();
+  if (clock_ns(CLOCK_MONOTONIC) < monotonic_ns + kLongScanNs) return;
+  facts.write(Fact("scan").number("begin_ns", begin_ns).number("end_ns", clock_ns(CLOCK_REALTIME)));
 }
 
 void watch(const Arguments& arguments) {
@@ -76,7 +86,7 @@ void watch(const Arguments& arguments) {
     looked_ns = now_ns;
     if (input_ended()) break;
     if (now_ns >= scanned_ns + (has_changed ? kScanNs : kQuietScanNs)) {
-      probe.scan();
+      scan(probe, facts);
       has_changed = false;
       scanned_ns = now_ns;
     }
@@ -85,7 +95,7 @@ void watch(const Arguments& arguments) {
       next_usage_ns = now_ns + kUsageNs;
     }
   }
-  probe.scan();
+  scan(probe, facts);
   facts.write(usage(records.count()));
   leave_by_exit_code();
 }

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <rmw/rmw.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <ctime>
 #include <map>
 #include <memory>
+#include <optional>
+#include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,70 +19,33 @@
 #include "facts.hpp"
 #include "message_types.hpp"
 #include "records.hpp"
+#include "streams.hpp"
+#include "subscription.hpp"
 
 inline constexpr size_t kDepth = 1000;
 // Messages that the probe takes from a topic before it looks at the next one.
-inline constexpr int kTakenAtOnce = 32;
+inline constexpr size_t kTakenAtOnce = 32;
+// Time in which publishers learn of a new subscription, while the old one is still read.
+inline constexpr int64_t kOverlapNs = 1'000'000'000;
 
-inline int64_t clock_ns(clockid_t clock) {
-  timespec now;
-  clock_gettime(clock, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+// Returns a name that no other probe has, also on another host of the graph.
+inline std::string new_node_name() {
+  char token[9];
+  std::snprintf(token, sizeof token, "%08x", std::random_device()());
+  return "_wattwire_probe_" + std::to_string(getpid()) + "_" + token;
 }
-
-// Reads both clocks, again if the process lost its CPU in between: their difference shows when the
-// wall clock is set.
-inline void read_clocks(Record& record) {
-  constexpr int64_t kApartNsMax = 20'000;
-  for (int tries = 0; tries < 4; ++tries) {
-    record.monotonic_ns = clock_ns(CLOCK_MONOTONIC);
-    record.taken_ns = clock_ns(CLOCK_REALTIME);
-    if (clock_ns(CLOCK_MONOTONIC) - record.monotonic_ns < kApartNsMax) return;
-  }
-}
-
-class Subscription {
- public:
-  Subscription(rcl_node_t* node, const std::string& topic, const MessageType& type,
-               const rmw_qos_profile_t& qos)
-      : node_(node), stamp_(type.stamp), qos_(qos) {
-    rcl_subscription_options_t options = rcl_subscription_get_default_options();
-    options.qos = qos;
-    check(rcl_subscription_init(&subscription_, node, type.support, topic.c_str(), &options),
-          "rcl_subscription_init");
-  }
-  ~Subscription() { ignore(rcl_subscription_fini(&subscription_, node_)); }
-  Subscription(const Subscription&) = delete;
-  Subscription& operator=(const Subscription&) = delete;
-
-  const rcl_subscription_t* handle() const { return &subscription_; }
-  const rmw_qos_profile_t& qos() const { return qos_; }
-  StampPlace stamp() const { return stamp_; }
-
-  int64_t matched() const {
-    size_t count = 0;
-    ignore(rcl_subscription_get_publisher_count(&subscription_, &count));
-    return static_cast<int64_t>(count);
-  }
-
- private:
-  rcl_node_t* node_;
-  const StampPlace stamp_;
-  const rmw_qos_profile_t qos_;
-  rcl_subscription_t subscription_ = rcl_get_zero_initialized_subscription();
-};
 
 class Probe {
  public:
   Probe(const Arguments& arguments, FactFile& facts, RecordFiles& records)
-      : arguments_(arguments), facts_(facts), records_(records) {
+      : arguments_(arguments), facts_(facts), records_(records), streams_(facts) {
     rcl_init_options_t options = rcl_get_zero_initialized_init_options();
     check(rcl_init_options_init(&options, allocator_), "rcl_init_options_init");
     check(rcl_init(0, nullptr, &options, &context_), "rcl_init");
     check(rcl_init_options_fini(&options), "rcl_init_options_fini");
     rcl_node_options_t node_options = rcl_node_get_default_options();
     node_options.enable_rosout = false;  // the probe publishes nothing
-    const std::string name = "_wattwire_probe_" + std::to_string(getpid());
+    const std::string name = new_node_name();
     check(rcl_node_init(&node_, name.c_str(), "", &context_, &node_options), "rcl_node_init");
     own_name_ = "/" + name;
     message_ = rmw_get_zero_initialized_serialized_message();
@@ -102,9 +68,9 @@ class Probe {
   // graph has changed.
   bool turn(int64_t timeout_ns) {
     check(rcl_wait_set_clear(&wait_set_), "rcl_wait_set_clear");
-    for (const Topic* topic : waited_) {
-      const rcl_subscription_t* handle = topic->subscription->handle();
-      check(rcl_wait_set_add_subscription(&wait_set_, handle, nullptr), "add");
+    for (const Waited& waited : waited_) {
+      check(rcl_wait_set_add_subscription(&wait_set_, waited.subscription->handle(), nullptr),
+            "add");
     }
     const rcl_guard_condition_t* graph = rcl_node_get_graph_guard_condition(&node_);
     check(rcl_wait_set_add_guard_condition(&wait_set_, graph, nullptr), "graph condition");
@@ -112,21 +78,24 @@ class Probe {
     if (code == RCL_RET_TIMEOUT) return false;
     check(code, "rcl_wait");
     for (size_t at = 0; at < waited_.size(); ++at) {
-      if (wait_set_.subscriptions[at] != nullptr) take_all(*waited_[at]);
+      if (wait_set_.subscriptions[at] == nullptr) continue;
+      Topic& topic = *waited_[at].topic;
+      take(topic, *waited_[at].subscription, topic.overlap == nullptr ? kTakenAtOnce : kDepth);
     }
     return wait_set_.guard_conditions[0] != nullptr;
   }
 
   // Reads the graph, writes what is new, and subscribes to new topics.
   void scan() {
+    end_overlaps();
     rcl_names_and_types_t names = rcl_get_zero_initialized_names_and_types();
     check(rcl_get_topic_names_and_types(&node_, &allocator_, false, &names), "topics");
-    std::vector<std::string> present;
+    std::set<std::string> present;
     std::string excluded;
     for (size_t at = 0; at < names.names.size; ++at) {
       const std::string topic = names.names.data[at];
       if (is_wanted(arguments_, topic)) {
-        present.push_back(topic);
+        present.insert(topic);
       } else {
         excluded += (excluded.empty() ? "" : ",") + quoted(topic);
       }
@@ -135,8 +104,11 @@ class Probe {
     facts_.write_if_new("graph", Fact("graph")
                                      .number("topics", static_cast<int64_t>(present.size()))
                                      .raw("excluded", "[" + excluded + "]"));
-    for (const std::string& topic : present) scan_topic(topic);
-    note_ended_publishers();
+    for (const std::string& name : present) scan_topic(name);
+    for (auto& [name, topic] : topics_) {
+      if (present.count(name) == 0) note_absent(topic);
+    }
+    streams_.note_ended();
     note_node_names();
   }
 
@@ -145,27 +117,32 @@ class Probe {
     std::string name;
     MessageType type;
     std::string type_name;
-    std::string problem;        // why it is not read
-    int64_t subscribed_ns = 0;  // CLOCK_REALTIME before the first subscription
+    std::string problem;       // why it is not read
+    const char* cause = "";    // of the problem
+    std::vector<Gid> failed;   // its publishers when it could not be subscribed to
+    std::vector<Gid> present;  // its publishers, at the last scan
+    int64_t readable = 0;      // number of those of this type
+    int64_t resubscribed = 0;  // number of times
+    int64_t errors = 0;        // failures to take a message or to query the topic
+    std::string last_error;
     std::unique_ptr<Subscription> subscription;
-    std::vector<Gid> read;  // its publishers of this type, at the last scan
+    std::unique_ptr<Overlap> overlap;
   };
-  struct Publisher {
-    uint32_t index;
-    bool was_present = false;  // in the graph, at the last scan
-    bool is_present = false;
+  struct Waited {
+    Topic* topic;
+    const Subscription* subscription;
   };
 
-  void take_all(const Topic& topic) {
-    const Subscription& subscription = *topic.subscription;
-    for (int count = 0; count < kTakenAtOnce; ++count) {
+  void take(Topic& topic, const Subscription& subscription, size_t messages_max) {
+    for (size_t count = 0; count < messages_max; ++count) {
       rmw_message_info_t info = rmw_get_zero_initialized_message_info();
       const rcl_ret_t code =
           rcl_take_serialized_message(subscription.handle(), &message_, &info, nullptr);
-      if (code != RCL_RET_OK) {
-        rcl_reset_error();  // RCL_RET_SUBSCRIPTION_TAKE_FAILED: all messages are taken
+      if (code == RCL_RET_SUBSCRIPTION_TAKE_FAILED) {
+        rcl_reset_error();  // all messages are taken
         return;
       }
+      if (code != RCL_RET_OK) return note_error(topic, take_error());
       Record record;
       read_clocks(record);
       record.source_ns = info.source_timestamp;
@@ -174,115 +151,184 @@ class Probe {
       record.sequence = info.publication_sequence_number;
       record.bytes = static_cast<uint32_t>(message_.buffer_length);
       record.stream = stream_of(topic, gid_of(info.publisher_gid.data));
-      records_.append(record);
+      if (topic.overlap == nullptr || topic.overlap->is_first(record)) records_.append(record);
     }
   }
 
-  // Cyclone DDS marks a message with 8 bytes of its own instead of the gid of the publisher. Among
-  // several publishers, their messages can be told apart, but not attributed to a node.
-  uint32_t stream_of(const Topic& topic, const Gid& gid) {
-    const bool is_gid = std::any_of(gid.begin() + 8, gid.end(), [](uint8_t byte) { return byte; });
-    if (is_gid) return publisher(gid).index;
-    const auto known = marked_.find(gid);
-    if (known != marked_.end()) return known->second;
-    const uint32_t index =
-        topic.read.size() == 1 ? publisher(topic.read.front()).index : note_unknown(topic, gid);
-    return marked_.emplace(gid, index).first->second;
+  uint32_t stream_of(Topic& topic, const Gid& gid) {
+    if (!Streams::is_mark(gid)) return streams_.index_of(gid);
+    if (const auto known = streams_.index_of_mark(gid)) return *known;
+    return streams_.add_mark(gid, topic.name, topic.type_name, only_publisher(topic));
   }
 
-  uint32_t note_unknown(const Topic& topic, const Gid& gid) {
-    const uint32_t index = publisher(gid).index;
-    Fact fact("stream");
-    fact.number("index", index).text("gid", hex(gid)).text("topic", topic.name).text("node", "");
-    fact.text("type", topic.type_name).flag("read", true);
-    fact.raw("qos", qos_json(topic.subscription->qos())).raw("same_host", "null");
-    facts_.write(fact);
-    return index;
+  // Returns the publisher that the probe reads, if there is only one. The last scan may have
+  // another one, which has ended since then.
+  std::optional<Gid> only_publisher(Topic& topic) {
+    std::vector<Endpoint> publishers;
+    try {
+      publishers = endpoints_of(&node_, topic.name, rcl_get_publishers_info_by_topic);
+    } catch (const std::runtime_error& error) {
+      note_error(topic, error.what());
+    }
+    const std::vector<Endpoint> readable = of_type(publishers, topic.type_name);
+    return readable.size() == 1 ? std::optional(readable.front().gid) : std::nullopt;
   }
 
-  Publisher& publisher(const Gid& gid) {
-    const auto known = publishers_.find(gid);
-    if (known != publishers_.end()) return known->second;
-    const auto index = static_cast<uint32_t>(publishers_.size());
-    facts_.write(Fact("stream").number("index", index).text("gid", hex(gid)));
-    return publishers_.emplace(gid, Publisher{index}).first->second;
+  static void note_error(Topic& topic, const std::string& reason) {
+    ++topic.errors;
+    topic.last_error = reason;
   }
 
   void scan_topic(const std::string& name) {
-    const auto publishers = endpoints_of(&node_, name, rcl_get_publishers_info_by_topic);
-    const auto subscribers = endpoints_of(&node_, name, rcl_get_subscriptions_info_by_topic);
+    Topic& topic = topics_[name];
+    topic.name = name;
+    std::vector<Endpoint> publishers, subscribers;
+    try {
+      publishers = endpoints_of(&node_, name, rcl_get_publishers_info_by_topic);
+      subscribers = endpoints_of(&node_, name, rcl_get_subscriptions_info_by_topic);
+    } catch (const std::runtime_error& error) {
+      note_error(topic, error.what());
+      for (const Gid& gid : topic.present) streams_.keep(gid);
+      write_topic(topic);
+      return;
+    }
     for (const Endpoint& subscriber : subscribers) {
       if (subscriber.node == own_name_) own_gid_ = subscriber.gid;
     }
-    Topic& topic = topics_[name];
-    topic.name = name;
-    topic.read.clear();
-    if (!publishers.empty()) subscribe(name, topic, publishers);
+    topic.present.clear();
+    for (const Endpoint& endpoint : publishers) topic.present.push_back(endpoint.gid);
+    subscribe(topic, publishers);
+    topic.readable = 0;
     for (const Endpoint& endpoint : publishers) {
       const bool is_read = topic.subscription != nullptr && endpoint.type == topic.type_name;
-      if (is_read) topic.read.push_back(endpoint.gid);
-      note_publisher(name, endpoint, is_read);
+      topic.readable += is_read;
+      streams_.note(name, endpoint, is_read, same_host(endpoint.gid));
       for (const Endpoint& subscriber : subscribers) {
         if (subscriber.node != own_name_) note_mismatch(name, endpoint, subscriber);
       }
     }
+    write_topic(topic);
+  }
+
+  // A topic that the graph no longer has.
+  void note_absent(Topic& topic) {
+    topic.present.clear();
+    topic.readable = 0;
+    write_topic(topic);
+  }
+
+  void write_topic(const Topic& topic) {
     Fact fact("topic");
-    fact.text("topic", name).text("type", topic.type_name).text("problem", topic.problem);
-    fact.number("publishers", static_cast<int64_t>(publishers.size()));
-    fact.number("readable", static_cast<int64_t>(topic.read.size()));
+    fact.text("topic", topic.name).text("type", topic.type_name);
+    fact.text("problem", topic.problem).text("cause", topic.cause);
+    fact.number("publishers", static_cast<int64_t>(topic.present.size()));
+    fact.number("readable", topic.readable);
+    fact.number("errors", topic.errors).text("last_error", topic.last_error);
     if (topic.subscription != nullptr) {
       fact.number("matched", topic.subscription->matched());
-      fact.number("subscribed_ns", topic.subscribed_ns);
+      fact.number("subscribed_ns", topic.subscription->begin_ns());
+      fact.number("subscribed_monotonic_ns", topic.subscription->begin_monotonic_ns());
+      fact.number("resubscribed", topic.resubscribed);
       fact.flag("stamped", topic.subscription->stamp() != StampPlace::kNone);
       fact.raw("read_with", qos_json(topic.subscription->qos()));
     }
-    facts_.write_if_new("topic " + name, fact);
+    facts_.write_if_new("topic " + topic.name, fact);
   }
 
-  // Subscribes to a topic, again if a new publisher offers less than the subscription requests.
-  void subscribe(const std::string& name, Topic& topic, const std::vector<Endpoint>& publishers) {
-    if (!topic.problem.empty()) return;
-    if (topic.type_name.empty()) {
-      topic.type_name = publishers.front().type;
-      try {
-        topic.type = load_type(topic.type_name);
-      } catch (const std::runtime_error& error) {
-        topic.problem = error.what();
-        return;
-      }
-    }
-    std::vector<Endpoint> readable;
-    for (const Endpoint& endpoint : publishers) {
-      if (endpoint.type == topic.type_name) readable.push_back(endpoint);
-    }
-    if (readable.empty()) return;
-    const rmw_qos_profile_t qos = common_qos(readable, kDepth);
-    if (topic.subscription != nullptr) {
-      const rmw_qos_profile_t& present = topic.subscription->qos();
-      const bool is_weaker = (qos.reliability != present.reliability &&
-                              present.reliability == RMW_QOS_POLICY_RELIABILITY_RELIABLE) ||
-                             (qos.durability != present.durability &&
-                              present.durability == RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL);
-      if (!is_weaker) return;
-    }
-    topic.subscription.reset();
-    if (topic.subscribed_ns == 0) topic.subscribed_ns = clock_ns(CLOCK_REALTIME);
+  // Subscribes to a topic; again if its publishers offer another QoS, or have another type. After a
+  // failure, only a change of the publishers can help.
+  void subscribe(Topic& topic, const std::vector<Endpoint>& publishers) {
+    if (publishers.empty() || topic.failed == topic.present) return;
+    if (of_type(publishers, topic.type_name).empty()) close(topic);
+    const char* cause = "type";
+    std::unique_ptr<Subscription> subscription;
     try {
-      topic.subscription = std::make_unique<Subscription>(&node_, name, topic.type, qos);
+      if (topic.subscription == nullptr) choose_type(topic, publishers);
+      cause = "subscription";
+      subscription = better_subscription(topic, of_type(publishers, topic.type_name));
     } catch (const std::runtime_error& error) {
+      topic.failed = topic.present;
+      if (topic.subscription != nullptr) return note_error(topic, error.what());  // it still reads
       topic.problem = error.what();
+      topic.cause = cause;
+      return;
     }
+    topic.failed.clear();
+    topic.problem.clear();
+    topic.cause = "";
+    if (subscription != nullptr) replace(topic, std::move(subscription));
+  }
+
+  // Ends the subscription with a former type: a node cannot have a topic with two types.
+  void close(Topic& topic) {
+    if (topic.subscription == nullptr) return;
+    if (topic.overlap != nullptr) end_overlap(topic);
+    take(topic, *topic.subscription, kDepth);
+    topic.subscription.reset();
     resize();
   }
 
-  void note_publisher(const std::string& topic, const Endpoint& endpoint, bool is_read) {
-    Publisher& known = publisher(endpoint.gid);
-    known.is_present = true;
-    Fact fact("stream");
-    fact.number("index", known.index).text("gid", hex(endpoint.gid)).text("topic", topic);
-    fact.text("node", endpoint.node).text("type", endpoint.type).flag("read", is_read);
-    fact.raw("qos", qos_json(endpoint.qos)).raw("same_host", same_host(endpoint.gid));
-    facts_.write_if_new("stream " + std::to_string(known.index), fact);
+  // Chooses the first type that is installed. Throws std::runtime_error if none is.
+  static void choose_type(Topic& topic, const std::vector<Endpoint>& publishers) {
+    std::string problem;
+    for (const Endpoint& endpoint : publishers) {
+      try {
+        topic.type = load_type(endpoint.type);
+        topic.type_name = endpoint.type;
+        return;
+      } catch (const std::runtime_error& error) {
+        if (!problem.empty()) continue;
+        problem = error.what();
+        topic.type_name = endpoint.type;
+      }
+    }
+    throw std::runtime_error(problem);
+  }
+
+  // Returns a subscription with what all publishers offer, or null if the present one has it. That
+  // is not replaced only to get the history of publishers, which is from before.
+  std::unique_ptr<Subscription> better_subscription(const Topic& topic,
+                                                    const std::vector<Endpoint>& publishers) {
+    rmw_qos_profile_t qos = common_qos(publishers, kDepth);
+    if (topic.subscription != nullptr) {
+      const rmw_qos_profile_t& present = topic.subscription->qos();
+      if (present.durability == RMW_QOS_POLICY_DURABILITY_VOLATILE) {
+        qos.durability = RMW_QOS_POLICY_DURABILITY_VOLATILE;
+      }
+      if (qos.reliability == present.reliability && qos.durability == present.durability) {
+        return nullptr;
+      }
+    }
+    return std::make_unique<Subscription>(&node_, topic.name, topic.type, qos);
+  }
+
+  // Sets the subscription of a topic. A former one is read until the publishers know the new one.
+  void replace(Topic& topic, std::unique_ptr<Subscription> subscription) {
+    if (topic.overlap != nullptr) end_overlap(topic);
+    if (topic.subscription != nullptr) {
+      ++topic.resubscribed;
+      topic.overlap = std::make_unique<Overlap>();
+      topic.overlap->end_ns = clock_ns(CLOCK_MONOTONIC) + kOverlapNs;
+      topic.overlap->subscription = std::move(topic.subscription);
+    }
+    topic.subscription = std::move(subscription);
+    resize();
+  }
+
+  void end_overlaps() {
+    for (auto& [name, topic] : topics_) {
+      if (topic.overlap == nullptr || clock_ns(CLOCK_MONOTONIC) < topic.overlap->end_ns) continue;
+      end_overlap(topic);
+      resize();
+    }
+  }
+
+  // Takes what both subscriptions have received, so that no copy follows the last comparison.
+  void end_overlap(Topic& topic) {
+    take(topic, *topic.overlap->subscription, kDepth);
+    topic.overlap->subscription.reset();
+    take(topic, *topic.subscription, kDepth);
+    topic.overlap.reset();
   }
 
   void note_mismatch(const std::string& topic, const Endpoint& publisher, const Endpoint& reader) {
@@ -292,20 +338,8 @@ class Probe {
     Fact fact("mismatch");
     fact.text("topic", topic).text("sending_node", publisher.node);
     fact.text("receiving_node", reader.node).text("reason", reason);
-    facts_.write_if_new("mismatch " + topic + publisher.node + " " + reader.node, fact);
-  }
-
-  // A publisher that the graph no longer has. Of a killed one, the middleware learns it late.
-  void note_ended_publishers() {
-    for (auto& [gid, known] : publishers_) {
-      if (known.was_present && !known.is_present) {
-        facts_.write(Fact("gone")
-                         .number("index", known.index)
-                         .number("monotonic_ns", clock_ns(CLOCK_MONOTONIC)));
-      }
-      known.was_present = known.is_present;
-      known.is_present = false;
-    }
+    fact.text("sending_gid", hex(publisher.gid)).text("receiving_gid", hex(reader.gid));
+    facts_.write_if_new("mismatch " + hex(publisher.gid) + hex(reader.gid), fact);
   }
 
   void note_node_names() {
@@ -336,8 +370,10 @@ class Probe {
 
   void resize() {
     waited_.clear();
-    for (const auto& [name, topic] : topics_) {
-      if (topic.subscription != nullptr) waited_.push_back(&topic);
+    for (auto& [name, topic] : topics_) {
+      // The old subscription has the older messages. Taken first, they are in the order of arrival.
+      if (topic.overlap != nullptr) waited_.push_back({&topic, topic.overlap->subscription.get()});
+      if (topic.subscription != nullptr) waited_.push_back({&topic, topic.subscription.get()});
     }
     if (rcl_wait_set_is_valid(&wait_set_)) check(rcl_wait_set_fini(&wait_set_), "wait set");
     wait_set_ = rcl_get_zero_initialized_wait_set();
@@ -355,8 +391,7 @@ class Probe {
   rmw_serialized_message_t message_;
   std::string own_name_;
   Gid own_gid_{};
+  Streams streams_;
   std::map<std::string, Topic> topics_;
-  std::vector<const Topic*> waited_;
-  std::map<Gid, Publisher> publishers_;
-  std::map<Gid, uint32_t> marked_;  // the mark of a message that is no gid, and its stream
+  std::vector<Waited> waited_;
 };

@@ -9,7 +9,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -198,6 +199,86 @@ def test_lost_messages_are_those_that_did_not_arrive(
     assert stream.faults is not None and stream.faults.lost == missing
 
 
+@pytest.mark.slow
+@pytest.mark.quiet
+def test_a_publisher_that_offers_less_costs_no_message_of_the_others(
+    ros: Ros, domain: str, tmp_path: Path
+) -> None:
+    """The probe subscribes again when it comes and when it leaves."""
+    first = ["talker.py", str(tmp_path / "reliable"), "200"]
+    second = ["talker.py", str(tmp_path / "best_effort"), "50", "0", "best_effort"]
+    with (
+        graph(ros, [first], domain),
+        watching(ros, tmp_path / "probe", WatchRequest(["chatter"], domain=domain)) as watch,
+    ):
+        begin_ns = watch.wait_settled()
+        subscribed_ns = watch.graph.topics["/chatter"]["subscribed_monotonic_ns"]
+        with graph(ros, [second], domain):
+            watch.sleep(4.0)
+            weaker = watch.graph.topics["/chatter"]
+            assert (weaker["resubscribed"], weaker["publishers"]) == (1, 2)
+            assert weaker["read_with"]["reliability"] == "best_effort"
+        watch.sleep(4.0)
+        end_ns = time.monotonic_ns()
+        watch.close()
+        records, topic = watch.records(), watch.graph.topics["/chatter"]
+    assert (topic["resubscribed"], topic["read_with"]["reliability"]) == (2, "reliable")
+    assert topic["subscribed_monotonic_ns"] > weaker["subscribed_monotonic_ns"] > subscribed_ns
+    taken = Counter(int(stamp) for stamp in records["stamp_ns"])
+    assert set(taken.values()) == {1}
+    sent = json.loads((tmp_path / "reliable").read_text())
+    due = {s for s, t in sent if begin_ns + EDGE_NS < t < end_ns - EDGE_NS}
+    assert len(due) > 1000
+    assert due <= set(taken)
+    assert len({s for s, _ in json.loads((tmp_path / "best_effort").read_text())} & set(taken)) > 50
+    facts = (tmp_path / "probe" / "facts.jsonl").read_text().splitlines()
+    scans = [fact for fact in map(json.loads, facts) if fact["kind"] == "scan"]
+    assert scans and all(scan["end_ns"] - scan["begin_ns"] >= 1_000_000 for scan in scans)
+
+
+LEASE = """<?xml version="1.0" encoding="UTF-8"?>
+<profiles xmlns="http://www.eprosima.com">
+  <participant profile_name="short_lease" is_default_profile="true"><rtps><builtin>
+    <discovery_config>
+      <leaseDuration><sec>2</sec></leaseDuration>
+      <leaseAnnouncement><sec>1</sec></leaseAnnouncement>
+    </discovery_config>
+  </builtin></rtps></participant>
+</profiles>
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.quiet
+def test_a_publisher_that_returns_has_not_ended(ros: Ros, domain: str, tmp_path: Path) -> None:
+    """A node that was stopped for longer than its lease returns with the same publishers."""
+    profile = tmp_path / "lease.xml"
+    profile.write_text(LEASE)
+    variables = {"FASTDDS_DEFAULT_PROFILES_FILE": str(profile)}
+    with (
+        graph(ros, [["talker.py", str(tmp_path / "talker")]], domain, **variables) as (talker,),
+        watching(ros, tmp_path / "probe", WatchRequest(["chatter"], domain=domain)) as watch,
+    ):
+        watch.wait_settled()
+        (index,) = watch.graph.streams
+        talker.send_signal(signal.SIGSTOP)
+        wait_until(watch, lambda: set(watch.graph.gone_ns) == {index})
+        talker.send_signal(signal.SIGCONT)
+        wait_until(watch, lambda: not watch.graph.gone_ns)
+        watch.sleep(1.0)
+        count = len(watch.records())
+        watch.sleep(1.0)
+        assert len(watch.records()) > count
+        assert set(watch.graph.streams) == {index}
+
+
+def wait_until(watch: Watch, is_reached: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + OWN_ENDS_S
+    while not is_reached():
+        assert time.monotonic() < deadline_s, watch.graph
+        watch.sleep(0.1)
+
+
 @pytest.fixture(scope="module")
 def odd(ros: Ros, tmp_path_factory: pytest.TempPathFactory) -> Watched:
     """The numbers of a graph with everything that a graph should not have."""
@@ -271,6 +352,16 @@ def test_a_topic_whose_type_is_not_installed_is_named_with_the_remedy(
     assert "Source the workspace" in text
 
 
+def test_a_topic_with_two_types_is_read_with_the_installed_one(ros: Ros, odd: Watched) -> None:
+    (stream,) = streams(odd, "/two_types")
+    assert (stream.node, stream.type) == ("/other", "std_msgs/msg/String")
+    assert stream.messages > 50
+    topic = odd.graph.topics["/two_types"]
+    assert (topic["publishers"], topic["readable"], topic["problem"]) == (2, 1, "")
+    unread = odd.graph.topics["/own_interface"]
+    assert (unread["cause"], topic["cause"]) == ("type", "")
+
+
 def test_latched_messages_and_unpublished_topics_are_named(ros: Ros, odd: Watched) -> None:
     (latched,) = streams(odd, "/latched")
     assert (latched.messages, latched.before, latched.latency) == (0, 1, None)
@@ -311,6 +402,7 @@ def test_a_domain_without_a_graph_names_what_limits_the_search(
     assert "no graph within 10 s: the probe found no node and no topic. It searched" in text
     assert f"ROS_DOMAIN_ID={domain}" in text and "ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST" in text
     assert "ROS_LOCALHOST_ONLY" in text
+    assert "RMW_IMPLEMENTATION=rmw_" in text and "RMW=" not in text
 
 
 def test_a_domain_above_the_limit_is_refused_before_the_search() -> None:

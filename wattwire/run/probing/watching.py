@@ -186,7 +186,7 @@ class Watch:
                 "'/camera/*'."
             )
         nodes = graph.nodes.get("count", 0)
-        scope = {"RMW": graph.probe.get("library", "?"), **graph.probe.get("scope", {})}
+        scope = graph.probe.get("scope", {})
         variables = ", ".join(f"{name}={value}" for name, value in scope.items())
         found = f"{nodes} nodes and no topic" if nodes else "no node and no topic"
         if excluded:

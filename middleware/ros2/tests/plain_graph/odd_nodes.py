@@ -1,8 +1,8 @@
 """Plain rclpy nodes with what a graph of a robot should not have. It ends with its input.
 
-Two nodes are named `twin`, and publish on one topic. Others publish stamps that are zero, of a
-simulated clock, or of a clock that is a minute ahead, or messages of our interfaces. A subscription
-requests more than its publisher offers.
+Two nodes are named `twin`, and publish on one topic. Two others publish different types on one
+topic. Others publish stamps that are zero, of a simulated clock, or of a clock that is a minute
+ahead, or messages of our interfaces. A subscription requests more than its publisher offers.
 """
 
 import sys
@@ -46,6 +46,12 @@ def main() -> None:
 
         own = odd.create_publisher(Bytes, "own_interface", 10)
         odd.create_timer(PERIOD_S, lambda: own.publish(Bytes()))
+        # A participant of DDS cannot have a topic with two types. The first one sorts first.
+        odd.create_publisher(Bytes, "two_types", 10)
+        context = rclpy.Context()
+        rclpy.init(context=context)
+        other = rclpy.create_node("other", context=context)
+        publishers.append(other.create_publisher(String, "two_types", 10))
 
     def publish() -> None:
         for publisher in (*publishers, unreliable):
