@@ -131,7 +131,7 @@ def test_taskset_around_wattwire_is_respected_and_named(cli):
     assert "taskset or a cpuset restricts it" in skipped[f"*={first}"]
     assert cli("report", "c").code == 0
     page = (cli.folder / "c" / "report" / "index.html").read_text(encoding="utf-8")
-    assert "A restriction from outside (taskset, a cpuset)" in page
+    assert 'data-key="placements.cpus" data-value="1"' in page
 
 
 def test_campaigns_in_other_placements_have_no_verdict(cli):
