@@ -199,6 +199,14 @@ def test_lost_messages_are_those_that_did_not_arrive(
     assert stream.faults is not None and stream.faults.lost == missing
 
 
+def await_subscriptions(watch: Watch, count: int) -> None:
+    """Wait until the probe has subscribed to /chatter `count` times again."""
+    deadline_s = time.monotonic() + 60.0
+    while watch.graph.topics["/chatter"]["resubscribed"] < count:
+        assert time.monotonic() < deadline_s
+        watch.sleep(0.5)
+
+
 @pytest.mark.slow
 @pytest.mark.quiet
 def test_a_publisher_that_offers_less_costs_no_message_of_the_others(
@@ -214,11 +222,13 @@ def test_a_publisher_that_offers_less_costs_no_message_of_the_others(
         begin_ns = watch.wait_settled()
         subscribed_ns = watch.graph.topics["/chatter"]["subscribed_monotonic_ns"]
         with graph(ros, [second], domain):
-            watch.sleep(4.0)
+            await_subscriptions(watch, 1)
+            watch.sleep(2.0)
             weaker = watch.graph.topics["/chatter"]
             assert (weaker["resubscribed"], weaker["publishers"]) == (1, 2)
             assert weaker["read_with"]["reliability"] == "best_effort"
-        watch.sleep(4.0)
+        await_subscriptions(watch, 2)
+        watch.sleep(2.0)
         end_ns = time.monotonic_ns()
         watch.close()
         records, topic = watch.records(), watch.graph.topics["/chatter"]
