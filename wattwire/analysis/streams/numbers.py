@@ -181,21 +181,23 @@ def _is_kept_for_new_readers(published: Published, graph: Graph) -> NDArray[np.b
     return (records["source_ns"] > 0) & (published_ns < subscribed_ns) & is_taken_later
 
 
-def _is_usable(records: Records, graph: Graph, jumps: list[tuple[int, int]]) -> NDArray[np.bool_]:
-    """Return which messages have a usable delay.
-
-    It is not usable shortly after a jump of the clock, nor if the probe took nothing at the
-    publication, because it scanned the graph.
-    """
-    is_usable = np.ones(records.size, dtype=np.bool_)
+def _is_steady(records: Records, jumps: list[tuple[int, int]]) -> NDArray[np.bool_]:
+    """Return which messages were not taken shortly after a jump of the clock."""
+    is_steady = np.ones(records.size, dtype=np.bool_)
     for jump_ns, _ in jumps:
         after_ns = records["monotonic_ns"] - jump_ns
-        is_usable &= (after_ns < 0) | (after_ns > AFTER_JUMP_NS)
-    if graph.scans:
-        begins_ns, ends_ns = np.array(sorted(graph.scans), dtype=np.int64).T
-        at = np.searchsorted(begins_ns, records["source_ns"], side="right") - 1
-        is_usable &= (at < 0) | (records["source_ns"] > ends_ns[at])
-    return is_usable
+        is_steady &= (after_ns < 0) | (after_ns > AFTER_JUMP_NS)
+    return is_steady
+
+
+def _is_prompt(records: Records, graph: Graph) -> NDArray[np.bool_]:
+    """Return which messages have a delay without the time in which the probe scanned the graph."""
+    if not graph.scans:
+        return np.ones(records.size, dtype=np.bool_)
+    begins_ns, ends_ns = np.array(sorted(graph.scans), dtype=np.int64).T
+    at = np.searchsorted(begins_ns, records["source_ns"], side="right") - 1
+    is_prompt: NDArray[np.bool_] = (at < 0) | (records["source_ns"] > ends_ns[at])
+    return is_prompt
 
 
 def _stream(
@@ -213,15 +215,16 @@ def _stream(
         if np.any(is_first):
             received = received_between(inside["sequence"][is_first], before, after)
     fresh = inside[is_first & ~is_kept]
-    usable = fresh[_is_usable(fresh, graph, jumps)]
+    steady = fresh[_is_steady(fresh, jumps)]
+    is_prompt = _is_prompt(steady, graph)
     gone_ns = published.gone_ns
     is_gone = gone_ns is not None and gone_ns < end_ns
     last_ns = int(fresh["monotonic_ns"][-1]) if fresh.size else begin_ns
     observed_end_ns = max(gone_ns, last_ns) if is_gone and gone_ns is not None else end_ns
     observed_s = (observed_end_ns - begin_ns) / 1e9
     arrival = arrivals(fresh["monotonic_ns"], observed_s)
-    latency, no_latency = _latency(usable, same_host, received)
-    age, no_age, stamps = _age(usable, same_host)
+    latency, no_latency = _latency(steady[is_prompt], same_host, received)
+    age, no_age, stamps = _age(steady, is_prompt, same_host)
     since_last_s = (end_ns - last_ns) / 1e9
     is_silent = arrival.rate_hz and since_last_s > max(
         SILENT_S_MIN, SILENT_INTERVALS / arrival.rate_hz
@@ -280,9 +283,15 @@ def _latency(
     return _delays(delays_us[~np.isnan(delays_us)]), ""
 
 
-def _age(records: Records, same_host: bool | None) -> tuple[Delays | None, str, Stamps]:
-    """Return the delays from the stamps to the take, the reason for none, and the stamps."""
-    stamped = records[records["stamp_ns"] != NO_STAMP]
+def _age(
+    records: Records, is_prompt: NDArray[np.bool_], same_host: bool | None
+) -> tuple[Delays | None, str, Stamps]:
+    """Return the delays from the stamps to the take, the reason for none, and the stamps.
+
+    Delays are those of the messages that the probe took at once (`is_prompt`).
+    """
+    is_stamped = records["stamp_ns"] != NO_STAMP
+    stamped, is_prompt = records[is_stamped], is_prompt[is_stamped]
     ages_ns = stamped["taken_ns"] - stamped["stamp_ns"]
     is_zero = stamped["stamp_ns"] == 0
     is_ahead, is_old = ~is_zero & (ages_ns < 0), ~is_zero & (ages_ns > AGE_NS_MAX)
@@ -297,7 +306,10 @@ def _age(records: Records, same_host: bool | None) -> tuple[Delays | None, str, 
         return None, OTHER_HOST, stamps
     if stamps.ahead or stamps.old:  # one clock gives all stamps of a publisher
         return None, OTHER_CLOCK, stamps
-    return _delays(ages_ns[~is_zero] / 1e3), "", stamps
+    is_used = ~is_zero & is_prompt
+    if not np.any(is_used):
+        return None, NO_MESSAGE, stamps
+    return _delays(ages_ns[is_used] / 1e3), "", stamps
 
 
 def _delays(delays_us: NDArray[np.float64]) -> Delays:

@@ -318,6 +318,12 @@ def test_messages_that_are_published_in_a_scan_of_the_graph_have_no_latency() ->
     stream = only(rows, known)
     assert stream.latency is not None
     assert (stream.messages, stream.latency.count, stream.latency.max_us) == (100, 99, 100)
+    rows["stamp_ns"] = rows["source_ns"]
+    stream = only(rows, known)
+    assert stream.age is not None
+    assert (stream.stamps.stamps, stream.age.count, stream.age.max_us) == (100, 99, 100)
+    rows["stamp_ns"] = 0
+    assert only(rows, known).stamps.zero == 100
 
 
 def test_the_cost_of_the_probe_is_that_of_the_window() -> None:
