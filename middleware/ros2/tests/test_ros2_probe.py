@@ -223,12 +223,12 @@ def test_a_publisher_that_offers_less_costs_no_message_of_the_others(
         subscribed_ns = watch.graph.topics["/chatter"]["subscribed_monotonic_ns"]
         with graph(ros, [second], domain):
             await_subscriptions(watch, 1)
-            watch.sleep(2.0)
+            watch.sleep(4.0)
             weaker = watch.graph.topics["/chatter"]
             assert (weaker["resubscribed"], weaker["publishers"]) == (1, 2)
             assert weaker["read_with"]["reliability"] == "best_effort"
         await_subscriptions(watch, 2)
-        watch.sleep(2.0)
+        watch.sleep(4.0)
         end_ns = time.monotonic_ns()
         watch.close()
         records, topic = watch.records(), watch.graph.topics["/chatter"]
