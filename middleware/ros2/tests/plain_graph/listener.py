@@ -5,11 +5,10 @@ Usage: listener.py FILE [reliable|best_effort]. It ends with its input.
 
 import json
 import sys
-import threading
 import time
 
 import rclpy
-from rclpy.executors import SingleThreadedExecutor
+from ending import spin_until_input_ends
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import Image
 
@@ -26,12 +25,7 @@ def main() -> None:
 
     qos = QoSProfile(depth=10, reliability=ReliabilityPolicy[reliability.upper()])
     node.create_subscription(Image, "relayed", note, qos)
-    over = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
-    executor = SingleThreadedExecutor()
-    executor.add_node(node)
-    while not over.is_set():
-        executor.spin_once(0.1)
+    spin_until_input_ends(node)
     with open(sys.argv[1], "w", encoding="utf-8") as file:
         json.dump(received, file)
 

@@ -6,11 +6,10 @@ ahead, or messages of our interfaces. A subscription requests more than its publ
 """
 
 import sys
-import threading
 import time
 
 import rclpy
-from rclpy.executors import SingleThreadedExecutor
+from ending import spin_until_input_ends
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import Temperature
 from std_msgs.msg import String
@@ -61,13 +60,7 @@ def main() -> None:
         ahead.publish(stamped(time.time_ns() + 60 * 10**9))
 
     odd.create_timer(PERIOD_S, publish)
-    executor = SingleThreadedExecutor()
-    for node in (*twins, odd):
-        executor.add_node(node)
-    over = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
-    while not over.is_set():
-        executor.spin_once(0.1)
+    spin_until_input_ends(*twins, odd)
 
 
 if __name__ == "__main__":

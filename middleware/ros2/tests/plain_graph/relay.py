@@ -5,11 +5,10 @@ Usage: relay.py FILE. It ends with its input, and writes how many messages it ha
 
 import json
 import sys
-import threading
 import time
 
 import rclpy
-from rclpy.executors import SingleThreadedExecutor
+from ending import spin_until_input_ends
 from sensor_msgs.msg import Image
 
 WORK_S = 0.003
@@ -30,12 +29,7 @@ def main() -> None:
         publisher.publish(message)
 
     node.create_subscription(Image, "chatter", pass_on, 10)
-    over = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
-    executor = SingleThreadedExecutor()
-    executor.add_node(node)
-    while not over.is_set():
-        executor.spin_once(0.1)
+    spin_until_input_ends(node)
     with open(sys.argv[1], "w", encoding="utf-8") as file:
         json.dump({"count": count}, file)
 

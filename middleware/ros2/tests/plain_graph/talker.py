@@ -5,11 +5,10 @@ Usage: talker.py FILE [HZ] [BYTES] [reliable|best_effort] [TOPIC]. It ends with 
 
 import json
 import sys
-import threading
 import time
 
 import rclpy
-from rclpy.executors import SingleThreadedExecutor
+from ending import spin_until_input_ends
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import Image
 
@@ -33,12 +32,7 @@ def main() -> None:
         publisher.publish(message)
 
     node.create_timer(1 / float(hz), publish)
-    over = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
-    executor = SingleThreadedExecutor()
-    executor.add_node(node)
-    while not over.is_set():
-        executor.spin_once(0.1)
+    spin_until_input_ends(node)
     with open(path, "w", encoding="utf-8") as file:
         json.dump(sent, file)
 
