@@ -19,13 +19,10 @@ from wattwire.model.words import listed_first
 from wattwire.rig import AgentClient, CellBuild
 from wattwire.rig.agent import AgentError, wait_event
 from wattwire.rig.builds import merge_env
+from wattwire.run.probing.discovery import GRAPH_S, Discovery
 
 PROCESS = "probe"
 POLL_S = 0.1
-GRAPH_S = 10.0
-"""Time in which a graph must appear."""
-SETTLED_S = 1.5
-"""Time without a new publisher after which the window begins."""
 ENDS = (("INT", 10.0), ("KILL", 5.0))
 """Signals that end a probe, and the wait (s) after each."""
 NAMES_MAX = 8
@@ -106,18 +103,13 @@ class Watch:
 
         Raises NothingWatchedError, UsageError or MissingError if it reads no topic in time.
         """
-        began_s = changed_s = time.monotonic()
-        known = -1
-        while True:
+        search = Discovery(time.monotonic())
+        is_over = False
+        while not is_over:
             self.sleep(POLL_S)
-            graph, now_s = self.graph, time.monotonic()
-            readable = sum(topic["readable"] for topic in graph.topics.values())
-            if readable != known:
-                known, changed_s = readable, now_s
-            is_settled = known > 0 and now_s >= changed_s + SETTLED_S
-            if is_settled or now_s >= began_s + GRAPH_S:
-                break
-        if known <= 0:
+            graph = self.graph
+            is_over = search.is_over(graph, time.monotonic())
+        if not search.readable:
             raise self._nothing(graph)
         return time.monotonic_ns()
 
@@ -188,11 +180,11 @@ class Watch:
         nodes = graph.nodes.get("count", 0)
         scope = graph.probe.get("scope", {})
         variables = ", ".join(f"{name}={value}" for name, value in scope.items())
-        found = f"{nodes} nodes and no topic" if nodes else "no node and no topic"
+        contents = f"{nodes} nodes and no topic" if nodes else "no node and no topic"
         if excluded:
-            found += f" except {listed_first(sorted(excluded), NAMES_MAX)}, which is not read"
+            contents += f" except {listed_first(sorted(excluded), NAMES_MAX)}, which is not read"
         return NothingWatchedError(
-            f"topics: no graph within {GRAPH_S:g} s: the probe found {found}. It searched with "
+            f"topics: no graph within {GRAPH_S:g} s: the probe found {contents}. It searched with "
             f"{variables}. {remedies['no_graph']}"
         )
 

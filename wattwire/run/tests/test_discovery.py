@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from wattwire.analysis.streams.recorded import Graph
-from wattwire.run.probing.discovery import Discovery
-from wattwire.run.probing.watching import GRAPH_S, SETTLED_S
+from wattwire.run.probing.discovery import GRAPH_S, SETTLED_S, Discovery
 
 
 def graph(**readable: int) -> Graph:
