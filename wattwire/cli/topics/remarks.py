@@ -171,9 +171,9 @@ def _stamps(name: str, stream: Stream) -> Iterator[str]:
         yield f"{name}: {count(stamps.zero)} of {plural(stamps.stamps, 'stamp')} are zero."
     if stream.no_age == OTHER_CLOCK:
         kinds = {"ahead of this host's clock": stamps.ahead, "more than a day old": stamps.old}
-        found = " and ".join(f"{count(n)} {kind}" for kind, n in kinds.items() if n)
+        unusable = " and ".join(f"{count(n)} {kind}" for kind, n in kinds.items() if n)
         yield (
-            f"{name}: of {plural(stamps.stamps, 'stamp')} in the headers, {found}. They are not "
+            f"{name}: of {plural(stamps.stamps, 'stamp')} in the headers, {unusable}. They are not "
             "from this wall clock (simulated time, a recording, or another host's clock), so their "
             "age is unknown."
         )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from wattwire.run.layers.ends import CODES, NONE
+from wattwire.run.layers.ends import CODES, NONE, first_after
 from wattwire.run.layers.recordings import Recording, Times
 
 COVERED_SHARE_MIN = 0.9
@@ -36,7 +36,7 @@ def arrivals(recording: Recording, got: Mapping[str, Times], written_ns: Times) 
         if condition != NONE and times is not None:
             rows = np.flatnonzero(got["condition"] == condition)
             begin = np.maximum(written_ns[rows], got["asleep"][rows])
-            result[rows] = _first_from(times, begin, got["woken"][rows])
+            result[rows] = first_after(times, begin - 1, got["woken"][rows] + 1)
     taken_ns = np.where(got["rcl"] == NONE, got["rmw_end"], got["rcl"])
     for endpoint in np.unique(got["endpoint"][result == NONE]):
         of_endpoint = got["endpoint"] == endpoint
@@ -45,15 +45,9 @@ def arrivals(recording: Recording, got: Mapping[str, Times], written_ns: Times) 
         busy_spans = written_ns[rows], taken_ns[rows] + LATE_NS_MAX
         times = _of_reader(by_condition, spans, busy_spans)
         if times is not None:
-            result[rows] = np.minimum(_first_from(times, *busy_spans), taken_ns[rows])
+            notified_ns = first_after(times, busy_spans[0] - 1, busy_spans[1] + 1)
+            result[rows] = np.minimum(notified_ns, taken_ns[rows])
     return result
-
-
-def _first_from(times: Times, begin: Times, end: Times) -> Times:
-    """Return the first of `times` from each begin on, up to its end; else NONE."""
-    padded = np.append(times, np.iinfo(np.int64).max)
-    found = padded[np.searchsorted(times, begin)]
-    return np.where(found <= end, found, NONE)
 
 
 def _of_reader(by_condition: Mapping[int, Times], spans: Spans, busy_spans: Spans) -> Times | None:

@@ -91,8 +91,8 @@ def last_before(positions: Times, at: Times, after: Times) -> Times:
     if not len(positions):
         return np.full(len(at), NONE)
     index = np.searchsorted(positions, at) - 1
-    found = np.where(index >= 0, positions[np.maximum(index, 0)], NONE)
-    return np.where(found > after, found, NONE)
+    previous = np.where(index >= 0, positions[np.maximum(index, 0)], NONE)
+    return np.where(previous > after, previous, NONE)
 
 
 def first_after(positions: Times, at: Times, until: Times) -> Times:
@@ -100,8 +100,9 @@ def first_after(positions: Times, at: Times, until: Times) -> Times:
     if not len(positions):
         return np.full(len(at), NONE)
     index = np.searchsorted(positions, at, side="right")
-    found = np.where(index < len(positions), positions[np.minimum(index, len(positions) - 1)], NONE)
-    return np.where(found < until, found, NONE)
+    last = len(positions) - 1
+    following = np.where(index <= last, positions[np.minimum(index, last)], NONE)
+    return np.where(following < until, following, NONE)
 
 
 def _previous(positions: Times) -> Times:

@@ -40,5 +40,5 @@ def with_records(
         frames.append(owned.unique("place", keep="none").select("place", *RECORD))
     if not frames:
         return deliveries.with_columns(pl.lit(None, pl.Int64).alias(name) for name in RECORD)
-    found = placed.join(pl.concat(frames), on="place", how="left", maintain_order="left")
-    return found.drop("place")
+    assigned = placed.join(pl.concat(frames), on="place", how="left", maintain_order="left")
+    return assigned.drop("place")

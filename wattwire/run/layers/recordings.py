@@ -203,12 +203,12 @@ def _signed(word: int) -> int:
 
 def absences(recordings: list[Recording], wrappers: tuple[Wrapper, ...]) -> dict[str, str]:
     """Return each point of the tables that no process can have → the reason."""
-    found: set[str] = set()
+    present: set[str] = set()
     reasons: dict[str, list[str]] = {}
     for index, wrapper in enumerate(wrappers):
         statuses = {r.statuses[index] for r in recordings if index < len(r.statuses)}
         if FOUND in statuses:
-            found.add(wrapper.point)
+            present.add(wrapper.point)
         elif SYMBOL_ABSENT in statuses:
             text = f"{wrapper.library} has no {wrapper.symbol} ({wrapper.table})"
             reasons.setdefault(wrapper.point, []).append(text)
@@ -221,5 +221,5 @@ def absences(recordings: list[Recording], wrappers: tuple[Wrapper, ...]) -> dict
     return {
         point: "; ".join(dict.fromkeys(texts))
         for point, texts in reasons.items()
-        if point not in found and point in POINTS
+        if point not in present and point in POINTS
     }

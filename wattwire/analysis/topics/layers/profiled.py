@@ -101,12 +101,12 @@ def _document(evidence: Evidence, row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _gaps(evidence: Evidence) -> Iterable[Gap]:
-    found: dict[str, dict[str, None]] = {}
+    titles_of: dict[str, dict[str, None]] = {}
     for entry in evidence.plan:
         if entry.get("layer_gap"):
             title = evidence.treatment_title(entry["treatment"]) or ONLY_TREATMENT
-            found.setdefault(str(entry["layer_gap"]), {})[title] = None
-    return [Gap(reason, tuple(titles)) for reason, titles in found.items()]
+            titles_of.setdefault(str(entry["layer_gap"]), {})[title] = None
+    return [Gap(reason, tuple(titles)) for reason, titles in titles_of.items()]
 
 
 def _treatments(evidence: Evidence, frame: pl.DataFrame) -> Iterable[TreatmentLayer]:
