@@ -21,6 +21,9 @@ from wattwire.model.errors import MissingError
 from wattwire.model.layers import LAYERS
 from wattwire.rig import AgentClient, Builder
 
+# The latencies of two runs are compared, or those of the tool and of the scripts within 2 %.
+pytestmark = pytest.mark.quiet
+
 ROOT = Path(__file__).resolve().parents[3]
 LAUNCH = Path(__file__).parent / "graph" / "launch.sh"
 MESSAGES = 150
