@@ -53,6 +53,7 @@ CLAUSES = {
     "C-40": "an encrypting reply has the request's blocks in AES-128, and clients check it",
     "C-41": "a member's parts send and receive as nodes of their own, and bad parts are refused",
     "C-42": "the lines of a member have an entry for each part, and each part has a sample file",
+    "C-43": "a secured node accepts only peers with a certificate of the run's authority",
     "C-38": "a node listens only on the address of its host, and rejects a bad address with 2",
 }
 

@@ -64,6 +64,7 @@ def base_spec(cell: CellUnderTest, pattern: str, role: str, **changes: Any) -> d
         "payload.seed": SEED, "payload.literal": "", "reply": first_reply(cell),
         "reply.literal": "", "verify": "full", "action.feedback": 2, "record.capacity": 10_000,
         "tls.authority": "", "tls.certificate": "", "tls.key": "",
+        "security.governance": "", "security.permissions": "",
     }  # fmt: skip
     if spec["payload.encoding"] == "record":
         spec["payload.bytes"] = 128

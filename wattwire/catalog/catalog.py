@@ -28,10 +28,16 @@ from wattwire.catalog.links import MANIFEST as LINK_MANIFEST
 from wattwire.catalog.only import check_only
 from wattwire.catalog.probes import MANIFEST as PROBE_MANIFEST
 from wattwire.catalog.probes import Probe, read_probe
-from wattwire.catalog.services import check_services
+from wattwire.catalog.services import SECURED_TABLE, check_services
 from wattwire.model.errors import UsageError, nearest, unknown
 from wattwire.model.fields import merge
-from wattwire.model.setting_purposes import SETTING_PURPOSES, SWITCH
+from wattwire.model.setting_purposes import (
+    SECURED,
+    SECURITY,
+    SETTING_PURPOSES,
+    SWITCH,
+    UNSECURED,
+)
 from wattwire.model.treatment import Level
 
 
@@ -68,6 +74,30 @@ def _check_purpose(where: str, table: dict[str, Any]) -> None:
         raise UsageError(
             f"{where}: type: found {table['type']!r}; allowed with purpose {table['purpose']}: "
             f"{required}{alternative}"
+        )
+    levels = [UNSECURED, SECURED]
+    found = table.get("allowed"), table["default"]
+    if table["purpose"] == SECURITY and found != (levels, UNSECURED):
+        raise UsageError(
+            f"{where}: found allowed = {found[0]} and default = {found[1]!r}; "
+            f"allowed with purpose {SECURITY}: allowed = {levels} and default = {UNSECURED!r}"
+        )
+
+
+def _check_secured(path: Path, middleware: Middleware) -> None:
+    """Raise UsageError for tables of secured nodes and services that no setting can select."""
+    if middleware.setting_with(SECURITY) is not None:
+        return
+    tables = [SECURITY] if SECURITY in middleware.document else []
+    tables += [
+        f"services.{name}.{SECURED_TABLE}"
+        for name, table in middleware.services.items()
+        if SECURED_TABLE in table
+    ]
+    if tables:
+        raise UsageError(
+            f"{path}: found [{tables[0]}], but no setting has the purpose {SECURITY}. Add such a "
+            "setting, or remove the table."
         )
 
 
@@ -140,7 +170,9 @@ class Catalog:
                 )
         settings, has_environment = document.get("settings", {}), "environment" in document
         check_services(str(path), document.get("services", {}), settings, has_environment)
-        return Middleware(path.parent.name, path.parent, document)
+        middleware = Middleware(path.parent.name, path.parent, document)
+        _check_secured(path, middleware)
+        return middleware
 
     @property
     def cells(self) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any
 from wattwire.catalog.services import needed
 from wattwire.model.deployment import MEMBER, PATTERNS
 from wattwire.model.errors import UsageError, unknown
+from wattwire.model.setting_purposes import SECURED, SECURITY
 from wattwire.model.treatment import PAYLOAD_BYTES_MAX, Level
 
 SETTING_TYPES: dict[str, type] = {"string": str, "integer": int, "boolean": bool}
@@ -48,7 +49,19 @@ class Middleware:
 
     def services_for(self, settings: Mapping[str, Level]) -> dict[str, dict[str, Any]]:
         """Return the services that a treatment needs, from its settings without defaults."""
-        return needed(self.services, self.effective_settings(settings))
+        given = self.effective_settings(settings)
+        return needed(self.services, given, self.is_secured(given))
+
+    def is_secured(self, settings: Mapping[str, Level]) -> bool:
+        """Return whether nodes with these settings are secured (C-43)."""
+        name = self.setting_with(SECURITY)
+        return name is not None and settings.get(name) == SECURED
+
+    @property
+    def security_documents(self) -> dict[str, str]:
+        """Return the texts that the authority of a run signs, by spec key (C-43)."""
+        table: dict[str, str] = self.document.get(SECURITY, {})
+        return {f"{SECURITY}.{name}": text for name, text in table.items()}
 
     @property
     def environment(self) -> dict[str, Any] | None:

@@ -38,10 +38,13 @@ SETTING_KEYS: dict[str, Any] = {
     "type": str, "default": None, "allowed": list, "summary": str, "minimum": float,
     "maximum": float, "purpose": str, "only": {"*": {"*": list}},
 }  # fmt: skip
+PROCESS_KEYS: dict[str, Any] = {
+    "argv": WORDS, "files": {"*": str}, "env": {"*": str}, "endpoints": WORDS, "counters": WORDS,
+    "ready": {"port": str, "line": str, "exec": WORDS},
+}  # fmt: skip
 SERVICE_KEYS: dict[str, Any] = {
-    "argv": WORDS, "requires": WORDS, "ports": int, "files": {"*": str}, "env": {"*": str},
-    "ready": {"port": str, "line": str, "exec": WORDS}, "endpoints": WORDS, "stop": str,
-    "when": {"settings": {"*": None}}, "hub": bool, "counters": WORDS,
+    **PROCESS_KEYS, "requires": WORDS, "ports": int, "stop": str,
+    "when": {"settings": {"*": None}}, "hub": bool, "secured": PROCESS_KEYS,
 }  # fmt: skip
 ENVIRONMENT_KEYS: dict[str, Any] = {
     "requires": WORDS, "inputs": WORDS, "commands": COMMANDS, "exports": str, "timeout_s": float,
@@ -53,6 +56,7 @@ MIDDLEWARE_KEYS: dict[str, Any] = {
     "patterns": {"*": {"listens": str, "replies_told_by": str, "error_replies": bool}},
     "settings": {"*": SETTING_KEYS},
     "services": {"*": SERVICE_KEYS}, "environment": ENVIRONMENT_KEYS,
+    "security": {"governance": str, "permissions": str},
 }  # fmt: skip
 NODE_KEYS: dict[str, Any] = {
     **CELL_KEYS, "language": str, "wire": str, "imports": str, "remark": str,

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wattwire.model.errors import UsageError, unknown
+from wattwire.model.fields import merge
 from wattwire.model.treatment import Level
 
 Services = Mapping[str, dict[str, Any]]
@@ -14,15 +15,29 @@ Services = Mapping[str, dict[str, Any]]
 NAME = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 BUILT = "{environment}"
 SETTING = re.compile(r"\{settings\.([^{}]*)\}")
+SECURED_TABLE = "secured"
+"""Table of a service with the keys that replace those of the service if it is secured (C-43)."""
 SERVICE = re.compile(r"\{services\.([^{}]*)\}")
 
 
-def needed(services: Services, settings: Mapping[str, Level]) -> dict[str, dict[str, Any]]:
+def needed(
+    services: Services, settings: Mapping[str, Level], is_secured: bool
+) -> dict[str, dict[str, Any]]:
     """Return the services that a treatment with these settings needs, in the manifest's order.
 
-    `settings` contains every setting of the middleware, with defaults filled in.
+    `settings` contains every setting of the middleware, with defaults filled in. In a secured
+    treatment, the keys of a service's table `secured` replace those of the service.
     """
-    return {name: table for name, table in services.items() if _is_needed(table, settings)}
+    return {
+        name: _with_security(table, is_secured)
+        for name, table in services.items()
+        if _is_needed(table, settings)
+    }
+
+
+def _with_security(table: Mapping[str, Any], is_secured: bool) -> dict[str, Any]:
+    own = {key: value for key, value in table.items() if key != SECURED_TABLE}
+    return merge(own, table.get(SECURED_TABLE, {})) if is_secured else own
 
 
 def _is_needed(table: Mapping[str, Any], settings: Mapping[str, Level]) -> bool:
@@ -60,8 +75,9 @@ def check_services(
                 f"{place}.counters: found []; allowed: a program and its arguments. Remove the "
                 "key if the service has no counters."
             )
-        _check_placeholders(place, table, settings, has_environment)
-        _check_earlier(place, table, earlier)
+        for part in (table, table.get(SECURED_TABLE, {})):
+            _check_placeholders(place, part, settings, has_environment)
+            _check_earlier(place, part, earlier)
         if table.get("endpoints"):
             earlier.append(name)
 

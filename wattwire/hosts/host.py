@@ -102,6 +102,17 @@ class Host:
         # Hosts of one machine may share a cache, but not the files of a run.
         return Path(self.agent.hello["cache"]) / "attempts" / f"{token}-{self.name}"
 
+    def private_folder(self, token: str) -> Path:
+        """Return where an attempt's private keys are on the host, never in a campaign's folder.
+
+        The agent removes the folder when it ends, because a killed controller cannot.
+        """
+        return Path(self.agent.hello["cache"]) / "attempts" / f"{token}-{self.name}-private"
+
+    def forget_private(self, token: str) -> None:
+        """Remove the private keys of an attempt."""
+        self.agent.request("remove", path=str(self.private_folder(token)))
+
     def make_folder(self, path: Path) -> None:
         """Create a folder with its parents."""
         self.submit_folder(path)()

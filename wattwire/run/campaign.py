@@ -559,9 +559,11 @@ class CampaignRunner:
     def _clean(self, agent: AgentClient, token: str) -> None:
         """Remove the leftovers of an attempt from this machine and all hosts with an agent."""
         agent.request("clean", run=token)
+        here(agent).forget_private(token)
         for connected in () if self._hosts is None else self._hosts.by_name.values():
             with contextlib.suppress(AgentLostError, AgentError):
                 connected.agent.request("clean", run=token)
+                connected.forget_private(token)
                 connected.forget(connected.folder_of(self.campaign.path, token))
 
     def _report(self, planned: PlannedRun, collected: Collected, record: RunRecord) -> None:

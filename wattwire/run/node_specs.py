@@ -405,6 +405,8 @@ def _common(
         "tls.authority": "",
         "tls.certificate": "",
         "tls.key": "",
+        "security.governance": "",
+        "security.permissions": "",
         **{f"settings.{name}": value for name, value in settings.items()},
     }
 

@@ -34,8 +34,8 @@ from wattwire.model.words import plural
 from wattwire.rig import CellBuild
 from wattwire.rig.agent import AgentError
 from wattwire.run import failed_start
-from wattwire.run.certificates import make_certificates
 from wattwire.run.crash import crash_point
+from wattwire.run.credentials import Authority, Subject, credential_words, place
 from wattwire.run.dependencies import BEFORE_GO, DRAIN, WINDOW, fails, require
 from wattwire.run.failed_attempt import HARNESS_CODE
 from wattwire.run.layers.recorder import LayerRecorder
@@ -75,7 +75,6 @@ GO_LEAD_ROUND_TRIPS = 4
 """Round trips to the farthest agent that are added to the lead of GO."""
 FULL_DISK_BYTES = 64 << 10
 """With less free space, a failed attempt is attributed to the disk."""
-TLS_FOLDER = "tls"
 EXIT_PATIENCE_S = 5.0
 REASON_PATIENCE_S = 5.0
 CAUSE_PATIENCE_S = 1.0
@@ -158,7 +157,8 @@ class OneRun:
         self._builds = setup.builds
         self._point = BEFORE_GO
         self._ssh_before: dict[str, SshSent] = {}
-        self._tls: dict[str, dict[str, str]] = {}
+        self._credentials: dict[str, dict[str, str]] = {}
+        """Process or service → spec key → path; {} for a run without TLS and security."""
         self._folder = attempt.folder
         self._progress = progress
         self._phase_began = time.monotonic()
@@ -429,6 +429,7 @@ class OneRun:
         """Start the services; return the endpoints of nodes (False) and of bridges (True)."""
         self._enter("services")
         processes = self.record.processes
+        self._credentials = self._place_credentials()
         for name, table in self._services.items():
             host = processes.host_of(name).name
             service = start_service(
@@ -466,6 +467,7 @@ class OneRun:
         if bridge is not None and service in self._outer_services:
             cell, settings = bridge, bridge.outer_settings
         words = {**self._builds[cell.known_as].words, **setting_words(settings)}
+        words |= credential_words(self._credentials.get(service, {}))
         return {**words, **endpoint_words(self.record.services.values())}
 
     def _read_counters(self, reading: str) -> None:
@@ -490,7 +492,6 @@ class OneRun:
         """
         self._enter("starting")
         processes = self.record.processes
-        self._tls = self._certificates()
         endpoints: dict[int, list[str]] = {}
         waiting = list(self.record.nodes)
         while waiting:
@@ -509,22 +510,25 @@ class OneRun:
                 line = processes.states[node.process].lines["LISTENING"]
                 endpoints[node.node] = line["endpoints"]
 
-    def _certificates(self) -> dict[str, dict[str, str]]:
-        """Write the certificates of a run over TLS on each host; return host → spec keys."""
-        node = self.record.nodes[0]
-        tls_setting = node.program.middleware.setting_with(TLS)
-        if tls_setting is None or not node.spec[f"settings.{tls_setting}"]:
+    def _place_credentials(self) -> dict[str, dict[str, str]]:
+        """Give each service and node of a run with TLS or security its credentials."""
+        needy = dict.fromkeys(n.process for n in self.record.nodes if needs_credentials(n))
+        if not needy:
             return {}
-        files = make_certificates(sorted({*self._network.addresses.values()}))
-        return {name: self._write_files(host, files) for name, host in self._hosts.items()}
+        names = [*self._services, *needy]
+        return place(Authority(), self.record.token, map(self._subject, names))
 
-    def _write_files(self, host: Host, files: Mapping[str, tuple[str, bytes]]) -> dict[str, str]:
-        """Write files (key → name and content) on a host; return key → path."""
-        folder = host.folder_of(self._folder, self.record.token) / TLS_FOLDER
-        host.make_folder(folder)
-        for name, content in files.values():
-            host.write(folder / name, content, mode=0o600)
-        return {key: str(folder / name) for key, (name, _) in files.items()}
+    def _subject(self, process: str) -> Subject:
+        """Return a service or the process of nodes as the subject of a certificate."""
+        host = self.record.processes.host_of(process)
+        middleware = self.record.nodes[0].program.middleware
+        return Subject(
+            process,
+            host,
+            (self._network.addresses[host.name],),
+            middleware.security_documents if middleware.is_secured(self._settings) else {},
+            {"token": self.record.token, **setting_words(self._settings)},
+        )
 
     def _spawn(self, nodes: Sequence[RunNode], endpoints: list[str]) -> None:
         """Start a process: that of a node, or that of the nodes of a member."""
@@ -534,7 +538,7 @@ class OneRun:
         discard_on(host, out)  # an earlier node may have created this path
         spec = out / "spec.json"
         own = process_spec(nodes, self.record.token, self._settings)
-        content = {**own, "peers.endpoints": endpoints, **self._tls.get(host.name, {})}
+        content = {**own, "peers.endpoints": endpoints, **self._credentials.get(node.process, {})}
         check_spec(content)
         folder_made = host.submit_folder(out)
         spec_written = host.submit_file(spec, json.dumps(content, indent=1).encode())
@@ -758,6 +762,8 @@ class OneRun:
         try:
             self._end_processes()
         finally:
+            if self._credentials:
+                in_parallel(lambda host: host.forget_private(record.token), self._hosts.values())
             self._note_ssh("window")
             for name, sampling in self._request_all("sample_stop").items():
                 record.hosts[name].sampling = sampling
@@ -787,8 +793,6 @@ class OneRun:
 
     def _collect_files(self, host: Host) -> None:
         far_folder = host.folder_of(self._folder, self.record.token)
-        if host.name in self._tls:  # private keys stay on their host
-            host.agent.request("remove", path=str(far_folder / TLS_FOLDER))
         host.collect(far_folder, self._folder, functools.partial(self._is_of, host))
         host.forget(far_folder)
 
@@ -838,6 +842,14 @@ class OneRun:
             **self._network.victims({name: host.pid for name, host in self._hosts.items()}),
             "ssh": far[-1] if far else None,
         }
+
+
+def needs_credentials(node: RunNode) -> bool:
+    """Return whether a node has TLS (C-35) or security (C-43)."""
+    middleware = node.program.middleware
+    settings = {name: node.spec[f"settings.{name}"] for name in middleware.settings}
+    tls = middleware.setting_with(TLS)
+    return middleware.is_secured(settings) or bool(tls and settings[tls])
 
 
 def _sleep_until(monotonic_ns: int) -> None:

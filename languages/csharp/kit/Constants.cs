@@ -126,6 +126,8 @@ namespace Wattwire {
         public string TlsAuthority { get; set; }
         public string TlsCertificate { get; set; }
         public string TlsKey { get; set; }
+        public string SecurityGovernance { get; set; }
+        public string SecurityPermissions { get; set; }
         public string[] DeclaredRoles { get; set; }
         public string[] DeclaredCapabilities { get; set; }
         public long DeclaredPayloadBytesMin { get; set; }
@@ -176,6 +178,8 @@ namespace Wattwire {
             TlsAuthority = keys.Text("tls.authority");
             TlsCertificate = keys.Text("tls.certificate");
             TlsKey = keys.Text("tls.key");
+            SecurityGovernance = keys.Text("security.governance");
+            SecurityPermissions = keys.Text("security.permissions");
             DeclaredRoles = keys.Texts("declared.roles");
             DeclaredCapabilities = keys.Texts("declared.capabilities");
             DeclaredPayloadBytesMin = keys.Integer("declared.payload_bytes_min");

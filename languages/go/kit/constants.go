@@ -100,6 +100,8 @@ type Spec struct {
 	TLSAuthority            string
 	TLSCertificate          string
 	TLSKey                  string
+	SecurityGovernance      string
+	SecurityPermissions     string
 	DeclaredRoles           []string
 	DeclaredCapabilities    []string
 	DeclaredPayloadBytesMin int64
@@ -155,6 +157,8 @@ func (s *Spec) fields() []specField {
 		{"tls.authority", &s.TLSAuthority},
 		{"tls.certificate", &s.TLSCertificate},
 		{"tls.key", &s.TLSKey},
+		{"security.governance", &s.SecurityGovernance},
+		{"security.permissions", &s.SecurityPermissions},
 		{"declared.roles", &s.DeclaredRoles},
 		{"declared.capabilities", &s.DeclaredCapabilities},
 		{"declared.payload_bytes_min", &s.DeclaredPayloadBytesMin},

@@ -97,3 +97,41 @@ def test_a_service_may_use_the_environment_that_its_middleware_has(tmp_path):
     text = MIDDLEWARE + ROUTER.replace("hub = true", 'counters = ["{environment}/x"]')
     known = middleware(tmp_path, text + '[environment]\ncommands = [["true"]]\n')
     assert known.services["router"]["counters"] == ["{environment}/x"]
+
+
+SECURED = """[settings.security]
+type = "string"
+default = "off"
+allowed = ["off", "on"]
+purpose = "security"
+[services.broker]
+argv = ["broker"]
+files = {plain = "1", config = "anonymous"}
+[services.broker.secured.files]
+config = "key {tls.key}"
+"""
+
+
+def test_a_secured_service_has_the_keys_of_its_table_secured(tmp_path):
+    text = MIDDLEWARE.replace("[services.clock]", SECURED + "[services.clock]")
+    known = middleware(tmp_path, text)
+    plain, secured = (known.services_for({"security": level})["broker"] for level in ("off", "on"))
+    assert plain == {"argv": ["broker"], "files": {"plain": "1", "config": "anonymous"}}
+    assert secured["files"] == {"plain": "1", "config": "key {tls.key}"}
+    assert "secured" not in secured
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ('purpose = "security"\n', "", r"\[services.broker.secured\], but no setting has the purp"),
+        ('"off", "on"]', '"on", "off"]', r"allowed = \['off', 'on'\] and default = 'off'"),
+        ('default = "off"', 'default = "on"', "found .* and default = 'on'; allowed"),
+        ("{tls.key}", "{settings.nothing}", 'unknown setting "nothing"'),
+    ],
+)
+def test_a_manifest_with_impossible_security_is_refused(tmp_path, old, new, problem):
+    text = MIDDLEWARE.replace("[services.clock]", SECURED + "[services.clock]")
+    assert old in text
+    with pytest.raises(UsageError, match=problem):
+        middleware(tmp_path, text.replace(old, new))

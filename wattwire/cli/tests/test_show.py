@@ -10,7 +10,7 @@ from wattwire.cli.verbs.show import _commands, _evidence
 from wattwire.model.metrics import EVIDENCE, metrics_in
 from wattwire.store import Campaign
 
-NODE = "import json, sys; spec = json.load(open(sys.argv[2])); print(open(spec['tls.key']).read())"
+NODE = "import json, sys; spec = json.load(open(sys.argv[2])); print(open(spec['file']).read())"
 
 
 def test_what_a_run_was_given_is_found_where_the_run_is_now(tmp_path):
@@ -18,9 +18,9 @@ def test_what_a_run_was_given_is_found_where_the_run_is_now(tmp_path):
     folder, attempt = runs / "b01-p001-1", runs / ".b01-p001-1.partial"
     out = folder / "out" / "server-0"
     out.mkdir(parents=True)
-    (folder / "tls").mkdir()
-    (folder / "tls" / "key.pem").write_text("the key")
-    given = {"run": "t", "tls.key": str(attempt / "tls" / "key.pem"), "payload.literal": "a|&"}
+    (folder / "out" / "file").write_text("its text")
+    given = {"run": "t", "file": str(attempt / "out" / "file"), "payload.literal": "a|&",
+             "tls.key": "/removed/key.pem"}  # fmt: skip
     (out / "spec.json").write_text(json.dumps(given, indent=1))
     argv = [sys.executable, "-c", NODE, "--spec", str(attempt / "out/server-0/spec.json"),
             "--out", str(attempt / "out/server-0")]  # fmt: skip
@@ -29,12 +29,13 @@ def test_what_a_run_was_given_is_found_where_the_run_is_now(tmp_path):
         "commands": {"server-0": argv}, "environments": {},
     }  # fmt: skip
     script = "\n".join(_commands(folder, document))
+    assert "# The credentials that spec.json names were removed with the run." in script
     done = subprocess.run(
         ["sh", "-euc", script], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    assert done.stdout == "the key\n"
+    assert done.stdout == "its text\n"
     copied = json.loads((tmp_path / "again/server-0/spec.json").read_text())
-    assert copied == {**given, "tls.key": str(folder / "tls" / "key.pem")}
+    assert copied == {**given, "file": str(folder / "out" / "file")}
     assert json.loads((out / "spec.json").read_text()) == given
 
 

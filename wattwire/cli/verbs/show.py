@@ -351,6 +351,8 @@ def _commands(folder: Path, document: Mapping[str, Any]) -> Iterator[str]:
         if process not in services:  # keep the spec and the samples of the run unchanged
             arguments = _with_option(arguments, "--out", ".")
             if spec.is_file():
+                if json.loads(spec.read_text(encoding="utf-8")).get("tls.key"):
+                    yield "# The credentials that spec.json names were removed with the run."
                 yield _copy_command(spec, folder)
                 arguments = _with_option(arguments, "--spec", "spec.json")
         # A node writes its lines to descriptor 3 (C-05). Here, they go to the terminal.

@@ -1,4 +1,4 @@
-"""Test that service processes and certificates have the address of their host (C-38, C-35)."""
+"""Test that service processes have the address of their host (C-38)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ import base64
 from pathlib import Path
 from types import SimpleNamespace
 
-from cryptography import x509
-
 from wattwire.hosts.hosts import here
-from wattwire.run.certificates import make_certificates
 from wattwire.run.network import HOST_ADDRESS
 from wattwire.run.services import start_service
 
@@ -73,11 +70,3 @@ def test_a_service_gets_the_address_of_its_host_in_command_files_and_endpoints(t
     assert processes.argv == ["broker", "--listen", f"{HOST_ADDRESS}:4711"]
     (configuration,) = tmp_path.glob("out/*/broker.conf")
     assert configuration.read_text() == f"listener 4711 {HOST_ADDRESS}"
-
-
-def test_a_certificate_is_for_the_addresses_of_the_hosts():
-    _, content = make_certificates([HOST_ADDRESS, "10.77.0.2"])["tls.certificate"]
-    certificate = x509.load_pem_x509_certificate(content)
-    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    addresses = {*map(str, names.get_values_for_type(x509.IPAddress))}
-    assert addresses == {HOST_ADDRESS, "10.77.0.2"}

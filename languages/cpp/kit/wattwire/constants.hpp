@@ -58,6 +58,8 @@ inline constexpr KeyType kKeys[] = {
     {"tls.authority", Type::kString},
     {"tls.certificate", Type::kString},
     {"tls.key", Type::kString},
+    {"security.governance", Type::kString},
+    {"security.permissions", Type::kString},
     {"declared.roles", Type::kStrings},
     {"declared.capabilities", Type::kStrings},
     {"declared.payload_bytes_min", Type::kInteger},

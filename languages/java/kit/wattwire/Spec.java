@@ -45,6 +45,8 @@ public final class Spec {
     public final String tlsAuthority;
     public final String tlsCertificate;
     public final String tlsKey;
+    public final String securityGovernance;
+    public final String securityPermissions;
     public final List<String> declaredRoles;
     public final List<String> declaredCapabilities;
     public final long declaredPayloadBytesMin;
@@ -96,6 +98,8 @@ public final class Spec {
         tlsAuthority = keys.text("tls.authority");
         tlsCertificate = keys.text("tls.certificate");
         tlsKey = keys.text("tls.key");
+        securityGovernance = keys.text("security.governance");
+        securityPermissions = keys.text("security.permissions");
         declaredRoles = keys.texts("declared.roles");
         declaredCapabilities = keys.texts("declared.capabilities");
         declaredPayloadBytesMin = keys.integer("declared.payload_bytes_min");

@@ -118,6 +118,8 @@ class Spec {
     this.tlsAuthority = values.string('tls.authority');
     this.tlsCertificate = values.string('tls.certificate');
     this.tlsKey = values.string('tls.key');
+    this.securityGovernance = values.string('security.governance');
+    this.securityPermissions = values.string('security.permissions');
     this.declaredRoles = values.strings('declared.roles');
     this.declaredCapabilities = values.strings('declared.capabilities');
     this.declaredPayloadBytesMin = values.integer('declared.payload_bytes_min');

@@ -52,6 +52,8 @@ final class Spec
     public readonly string $tls_authority;
     public readonly string $tls_certificate;
     public readonly string $tls_key;
+    public readonly string $security_governance;
+    public readonly string $security_permissions;
     /** @var string[] */
     public readonly array $declared_roles;
     /** @var string[] */
@@ -113,6 +115,8 @@ final class Spec
         $this->tls_authority = $values->string('tls.authority');
         $this->tls_certificate = $values->string('tls.certificate');
         $this->tls_key = $values->string('tls.key');
+        $this->security_governance = $values->string('security.governance');
+        $this->security_permissions = $values->string('security.permissions');
         $this->declared_roles = $values->strings('declared.roles');
         $this->declared_capabilities = $values->strings('declared.capabilities');
         $this->declared_payload_bytes_min = $values->integer('declared.payload_bytes_min');

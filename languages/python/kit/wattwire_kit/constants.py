@@ -88,6 +88,8 @@ KEYS: dict[str, object] = {
     "tls.authority": str,
     "tls.certificate": str,
     "tls.key": str,
+    "security.governance": str,
+    "security.permissions": str,
     "declared.roles": [str],
     "declared.capabilities": [str],
     "declared.payload_bytes_min": int,

@@ -65,9 +65,10 @@ module Wattwire
     attr_reader :payload_seed, :payload_literal, :reply
     attr_reader :reply_literal, :verify, :action_feedback
     attr_reader :record_capacity, :tls_authority, :tls_certificate
-    attr_reader :tls_key, :declared_roles, :declared_capabilities
-    attr_reader :declared_payload_bytes_min, :declared_payload_bytes_max, :declared_record_bytes_max
-    attr_reader :declared_string_settings, :declared_integer_settings, :declared_boolean_settings
+    attr_reader :tls_key, :security_governance, :security_permissions
+    attr_reader :declared_roles, :declared_capabilities, :declared_payload_bytes_min
+    attr_reader :declared_payload_bytes_max, :declared_record_bytes_max, :declared_string_settings
+    attr_reader :declared_integer_settings, :declared_boolean_settings
     attr_reader :settings, :allowed
 
     # `values` returns the value of a key that has the type its method names.
@@ -112,6 +113,8 @@ module Wattwire
       @tls_authority = values.string('tls.authority')
       @tls_certificate = values.string('tls.certificate')
       @tls_key = values.string('tls.key')
+      @security_governance = values.string('security.governance')
+      @security_permissions = values.string('security.permissions')
       @declared_roles = values.strings('declared.roles')
       @declared_capabilities = values.strings('declared.capabilities')
       @declared_payload_bytes_min = values.integer('declared.payload_bytes_min')

@@ -5,7 +5,7 @@ use crate::json_type::Type;
 pub const CONTRACT: i64 = 3;
 
 /// The keys of a spec and the types of their values (C-02).
-pub const KEYS: [(&str, Type); 48] = [
+pub const KEYS: [(&str, Type); 50] = [
     ("contract", Type::Integer),
     ("run", Type::String),
     ("cell", Type::String),
@@ -46,6 +46,8 @@ pub const KEYS: [(&str, Type); 48] = [
     ("tls.authority", Type::String),
     ("tls.certificate", Type::String),
     ("tls.key", Type::String),
+    ("security.governance", Type::String),
+    ("security.permissions", Type::String),
     ("declared.roles", Type::Strings),
     ("declared.capabilities", Type::Strings),
     ("declared.payload_bytes_min", Type::Integer),

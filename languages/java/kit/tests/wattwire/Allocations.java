@@ -70,7 +70,15 @@ public final class Allocations {
     private static JsonObject shape(String encoding, String reply, String verify, String literal) {
         JsonObject spec = new JsonObject();
         for (String key :
-                List.of("run", "cell", "role", "tls.authority", "tls.certificate", "tls.key"))
+                List.of(
+                        "run",
+                        "cell",
+                        "role",
+                        "tls.authority",
+                        "tls.certificate",
+                        "tls.key",
+                        "security.governance",
+                        "security.permissions"))
             spec.add(key, "");
         for (String key :
                 List.of(
