@@ -92,6 +92,28 @@ def wire_of(folder: Path) -> Callable[[str], Wire] | None:
     return module.Wire
 
 
+EXPIRED, OTHER_AUTHORITY, OTHER_ADDRESS = "expired", "of another authority", "of another address"
+"""Faults of a certificate. A node with one trusts the peers of the run all the same."""
+
+
+@dataclass(frozen=True)
+class Security:
+    """How a cell is secured (C-43).
+
+    - `setting` is its setting with the role `security`, and `absent` the reason why it has no
+      effect on this host, or "".
+    - `issuer` returns a new authority: a function that writes credentials with a fault, or with ""
+      for none, to a new folder, and returns the spec keys with their paths.
+    - `service` runs the middleware's service processes with credentials (spec key → path), and
+      yields their endpoints.
+    """
+
+    setting: str
+    issuer: Callable[[], Callable[[Path, str], dict[str, str]]]
+    service: Callable[[Mapping[str, str]], AbstractContextManager[list[str]]]
+    absent: str = ""
+
+
 @dataclass(frozen=True)
 class CellUnderTest:
     """A built cell: the command of its nodes and the declarations of its manifests.
@@ -106,6 +128,7 @@ class CellUnderTest:
       middleware's folder has none.
     - `error_replies`: whether the server answers rejected requests with an error (C-36).
     - `tls_setting`: the setting that enables TLS, or "".
+    - `security`: how the cell is secured; None if the middleware has no such setting.
     - `prompt`: spec keys that keep calls from waiting for an acknowledgement (RFC 896), for
       scenarios that need a steady pace.
     - `only`: the levels of settings that support only some specs, each with the supported values
@@ -129,6 +152,7 @@ class CellUnderTest:
     wire_name: str = ""
     error_replies: bool = False
     tls_setting: str = ""
+    security: Security | None = None
     prompt: Mapping[str, Any] = field(default_factory=dict)
     allowed: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     excluded: Mapping[str, Any] = field(default_factory=dict)

@@ -15,6 +15,7 @@ from . import (
     network,
     payloads,
     pipeline,
+    security,
     tls,
     usage,
     window,
@@ -65,6 +66,7 @@ def scenarios_for(cell: CellUnderTest, others: Sequence[CellUnderTest]) -> list[
         *pipeline.scenarios(patterns),
         *members.scenarios(patterns),
         *tls.scenarios(patterns),
+        *security.scenarios(patterns),
         *network.scenarios(patterns),
         *payloads.pair_scenarios(cell, list(others)),
     ]

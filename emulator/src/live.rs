@@ -5,6 +5,7 @@ use std::io::{self, BufRead, Write};
 use std::os::fd::RawFd;
 use std::rc::Rc;
 
+use crate::capture::Capture;
 use crate::emulation::{record, Arrival, Delivery, Emulation};
 use crate::log::{Fate, Log, LogFile, NO_PORT};
 use crate::profile::{Port, Profile, Tap};
@@ -24,6 +25,7 @@ struct Live {
     emulation: Emulation<Rc<[u8]>>,
     switch: Switch,
     log: Log,
+    capture: Option<Capture>,
     buffer: Vec<u8>,
     /// The beginning of a command whose line has not ended.
     commands: String,
@@ -36,12 +38,14 @@ pub fn run(profile: &Profile, log: LogFile) -> io::Result<()> {
     let taps: Vec<Tap> = profile.ports.iter().map(tap).collect::<io::Result<_>>()?;
     let devices = tap::create_all(&taps)?;
     let log = log.start(); // before the priority, which threads inherit
+    let capture = profile.capture.as_deref().map(Capture::start).transpose()?;
     let priority = become_real_time();
     let mut live = Live {
         devices: devices.into_iter().map(Some).collect(),
         emulation: Emulation::new(profile),
         switch: Switch::new(profile.ports.len()),
         log,
+        capture,
         buffer: vec![0; FRAME_BYTES_MAX],
         commands: String::new(),
     };
@@ -50,6 +54,7 @@ pub fn run(profile: &Profile, log: LogFile) -> io::Result<()> {
     out.flush()?;
     live.until_input_ends()?;
     live.log_rest();
+    live.capture.map_or(Ok(()), Capture::close)?;
     live.log.close()
 }
 
@@ -151,8 +156,11 @@ impl Live {
 
     fn take(&mut self, port: usize, size: usize) {
         let frame: Rc<[u8]> = self.buffer[..size].into();
-        let arrival =
-            Arrival { in_ns: now_ns(), size_bytes: size as u32, mark: mark(&frame), from: port };
+        let in_ns = now_ns();
+        if let Some(capture) = &mut self.capture {
+            capture.keep(&frame, in_ns);
+        }
+        let arrival = Arrival { in_ns, size_bytes: size as u32, mark: mark(&frame), from: port };
         let receivers = self.switch.receivers(port, &frame);
         let log = &mut self.log;
         if receivers == 0 {

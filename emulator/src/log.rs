@@ -81,9 +81,13 @@ pub struct Log {
 
 impl LogFile {
     pub fn create(path: &Path) -> io::Result<LogFile> {
+        let header = [MAGIC.as_slice(), &(RECORD_BYTES as u64).to_le_bytes()].concat();
+        LogFile::with_header(path, &header)
+    }
+
+    pub fn with_header(path: &Path, header: &[u8]) -> io::Result<LogFile> {
         let mut file = File::create(path)?;
-        file.write_all(MAGIC)?;
-        file.write_all(&(RECORD_BYTES as u64).to_le_bytes())?;
+        file.write_all(header)?;
         Ok(LogFile { file })
     }
 
@@ -106,7 +110,11 @@ impl LogFile {
 
 impl Log {
     pub fn write(&mut self, record: &Record) {
-        self.chunk.extend_from_slice(&record.encode());
+        self.append(&record.encode());
+    }
+
+    pub fn append(&mut self, bytes: &[u8]) {
+        self.chunk.extend_from_slice(bytes);
         if self.chunk.len() + RECORD_BYTES > CHUNK_BYTES {
             self.flush();
         }

@@ -1,6 +1,7 @@
 //! wattwire-link emulates the link between hosts on one machine: each host has a TAP device, and
 //! frames pass a learning switch and the law of a link profile (docs/links.md).
 
+mod capture;
 mod emulation;
 mod law;
 mod live;

@@ -1,6 +1,8 @@
 //! The profile of a link as JSON. wattwire validates `link.toml` and writes this document; the
 //! types here reject only what the law could not compute with.
 
+use std::path::PathBuf;
+
 use serde::Deserialize;
 
 pub const PORTS_MAX: usize = 64;
@@ -15,6 +17,9 @@ pub struct Profile {
     pub up: Direction,
     pub down: Direction,
     pub ports: Vec<Port>,
+    /// The file that keeps the frames from the hosts, as pcap; only on the wire.
+    #[serde(default)]
+    pub capture: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -151,6 +156,7 @@ pub mod examples {
             up: direction(segment.clone()),
             down: direction(segment),
             ports: ports.collect(),
+            capture: None,
         }
     }
 

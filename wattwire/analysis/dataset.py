@@ -26,7 +26,7 @@ from wattwire.model.derived import (
 from wattwire.model.metrics import HIGHER, LOWER, printed
 from wattwire.model.questions import Question
 from wattwire.model.stored_study import StoredStudy
-from wattwire.model.study import PROFILED, TRACED
+from wattwire.model.study import PROFILED, PROOF, TRACED
 from wattwire.model.variants import FACTOR
 from wattwire.model.verdict import OTHER_WAYS
 from wattwire.model.warm_up import SETTLING
@@ -60,7 +60,7 @@ class CampaignReader(Protocol):
     def records_path(self, run_id: str) -> Path: ...
 
 
-SEPARATE = (TRACED, PROFILED)
+SEPARATE = (TRACED, PROFILED, PROOF)
 """Kinds of runs that give no answer and no time, because they measure something else."""
 
 
@@ -101,6 +101,8 @@ class Evidence:
     emulated: pl.DataFrame = field(default_factory=pl.DataFrame)
     profiled: pl.DataFrame = field(default_factory=pl.DataFrame)
     """The runs that record layers, of any verdict. No other frame includes them."""
+    proofs: pl.DataFrame = field(default_factory=pl.DataFrame)
+    """The runs that prove security, of any verdict. No other frame includes them."""
     edited: tuple[str, ...] = ()
     """Frozen documents of the campaign that were changed afterwards."""
     validity_changed: str = ""
@@ -147,8 +149,8 @@ class Evidence:
     def planned(self) -> list[dict[str, Any]]:
         """Plan entries to execute.
 
-        The list omits blocks after a stop by width, runs that count system calls or record
-        layers, and settling runs.
+        The list omits blocks after a stop by width, runs that count system calls, record layers
+        or prove security, and settling runs.
         """
         entries = [
             entry
@@ -297,6 +299,8 @@ def gather(reader: CampaignReader) -> Evidence:
     traced = _counting_attempts(without_times(all_attempts).filter(is_traced & is_valid))
     is_profiled = pl.col("control").fill_null("") == PROFILED
     profiled = _counting_attempts(without_times(all_attempts).filter(is_profiled))
+    is_proof = pl.col("control").fill_null("") == PROOF
+    proofs = _counting_attempts(all_attempts.filter(is_proof))
     controls = one_per_run.filter(is_control & is_valid)
     design_runs = one_per_run.filter(~is_control)
     usable = design_runs.filter(is_valid)
@@ -313,6 +317,7 @@ def gather(reader: CampaignReader) -> Evidence:
         _titles(reader),
         emulated=emulated,
         profiled=profiled,
+        proofs=proofs,
         edited=getattr(reader, "edited", ()),
         validity_changed=getattr(reader, "validity_changed", ""),
         # Imported campaigns and campaigns executed by other programs have no stopping rule.

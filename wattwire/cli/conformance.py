@@ -21,6 +21,7 @@ from wattwire.catalog.home import home
 from wattwire.catalog.only import FACTORS
 from wattwire.catalog.services import setting_words
 from wattwire.cli.check_hosts import CheckHosts, rig_hosts
+from wattwire.cli.check_security import security_of
 from wattwire.cli.pairing import Pairs, pairs_of, partners, unpaired
 from wattwire.cli.round_trips import (
     PINGPONG,
@@ -42,13 +43,15 @@ from wattwire.model.errors import (
     UsageError,
     unknown,
 )
-from wattwire.model.setting_purposes import NAGLE_OFF, TLS
+from wattwire.model.setting_purposes import NAGLE_OFF, SECURED, SECURITY, TLS
+from wattwire.model.treatment import Level
 from wattwire.model.words import number, plural
 from wattwire.rig import AgentClient, Builder, CellBuild
 from wattwire.rig.bare_clients import bare_argv
 from wattwire.rig.builds import LackingError
 from wattwire.rig.harness_costs import HarnessCost, note_harness_cost
 from wattwire.rig.stranger_calls import StrangerCalls, note_stranger_calls
+from wattwire.run.credentials import credential_words
 from wattwire.run.run_processes import RunProcesses
 from wattwire.run.services import Service, endpoint_words, start_service
 
@@ -336,7 +339,11 @@ class _Check:
                     raise MissingError(gap)
                 build = self._builder.cell(cell)
                 absent = self._builder.absent_capabilities(cell)
-                subject = under_test(self._suite, build, self._hosts, self._folder, absent)
+                setting = cell.middleware.setting_with(SECURITY)
+                levels = self._builder.absent_levels(cell).get(setting or "", {})
+                subject = under_test(
+                    self._suite, build, self._hosts, self._folder, absent, levels.get(SECURED, "")
+                )
             except MissingError as error:
                 subject = error
             self._built[cell.name] = subject
@@ -383,10 +390,16 @@ def under_test(
     hosts: CheckHosts,
     folder: Path,
     absent_capabilities: Collection[str] = (),
+    absent_security: str = "",
 ) -> Any:
-    """Return a built cell as a CellUnderTest of the suite, without `absent_capabilities`."""
+    """Return a built cell as a CellUnderTest of the suite, without `absent_capabilities`.
+
+    `absent_security` is the reason why the host does not support security, or "".
+    """
     cell = build.cell
     document = cell.document
+    places = _places(suite, hosts)
+    start_services = _service(cell, hosts, folder, build.words)
     return suite.CellUnderTest(
         name=cell.name,
         argv=list(build.argv),
@@ -406,8 +419,15 @@ def under_test(
         tls_setting=cell.middleware.setting_with(TLS) or "",
         prompt=_prompt(cell),
         wire=suite.wire_of(cell.middleware.folder),
-        service=_service(cell, hosts, folder, build.words),
-        places=_places(suite, hosts),
+        security=security_of(
+            suite,
+            cell,
+            tuple(dict.fromkeys([*(p.address for p in places), hosts.service_address])),
+            absent_security,
+            start_services,
+        ),
+        service=functools.partial(start_services, cell.first_settings, {}),
+        places=places,
     )
 
 
@@ -459,17 +479,19 @@ def _excluded(cell: Cell) -> dict[str, Any]:
 
 def _service(
     cell: Cell, hosts: CheckHosts, folder: Path, words: Mapping[str, str]
-) -> Callable[[], contextlib.AbstractContextManager[list[str]]]:
+) -> Callable[..., contextlib.AbstractContextManager[list[str]]]:
+    """Return a function that runs the services of all settings, with credentials (key → path)."""
+
     @contextlib.contextmanager
-    def started() -> Iterator[list[str]]:
+    def started(levels: Mapping[str, Level], credentials: Mapping[str, str]) -> Iterator[list[str]]:
         token = "wwcheck" + secrets.token_hex(4)
         run_folder = folder / token
         (run_folder / "logs").mkdir(parents=True)
         processes = RunProcesses({HOST: hosts.service_host}, Deployment(()), token, run_folder)
         services: list[Service] = []
-        settings = setting_words(cell.first_settings)
+        settings = {**setting_words(levels), **credential_words(credentials)}
         try:
-            for name, table in cell.middleware.services_for(cell.first_settings).items():
+            for name, table in cell.middleware.services_for(levels).items():
                 service = start_service(
                     processes,
                     name,

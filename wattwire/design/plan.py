@@ -11,7 +11,8 @@ differ only in their label, so their difference is noise; they are next to each 
 are. In the third, the sampler is silent between marks, which shows the cost of sampling.
 
 Runs that count system calls are in separate blocks after all other blocks, because counting slows a
-run down, and a slow run must not be a neighbour of a timed run. Runs that record layers are next to
+run down, and a slow run must not be a neighbour of a timed run. So are runs that prove security,
+in which uninvited nodes disturb the others. Runs that record layers are next to
 the timed run of their treatment, because their cost is a ratio of neighbours. They do not separate
 two variants; of three or more, that of an inner one separates it from one neighbour. The order of
 the other runs is the same without them.
@@ -27,7 +28,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from wattwire.design.settling import piloted
-from wattwire.model.study import PROFILED, TRACED, Plan
+from wattwire.model.study import PROFILED, PROOF, TRACED, Plan
 from wattwire.model.treatment import Level, Treatment
 from wattwire.model.variants import FACTOR as VARIANT
 from wattwire.model.warm_up import SETTLING, SETTLING_RUNS
@@ -40,7 +41,8 @@ CONTROLS = (SAME, SAME_AGAIN, UNSAMPLED)
 class PlannedRun:
     """One planned run. `predecessor` is the id of the preceding run, or "".
 
-    `control` is "" for a run of the design, or one of CONTROLS, TRACED, PROFILED or SETTLING.
+    `control` is "" for a run of the design, or one of CONTROLS, TRACED, PROFILED, PROOF or
+    SETTLING.
     """
 
     run: str
@@ -63,10 +65,12 @@ def make_plan(
     plan: Plan,
     settling_rounds: int = 0,
     profiled: Collection[str] = (),
+    proved: Collection[str] = (),
 ) -> list[PlannedRun]:
     """Return all runs in order, which depends only on the seed.
 
-    `profiled` has the keys of the treatments whose layers can be recorded.
+    `profiled` has the keys of the treatments whose layers can be recorded, and `proved` those of
+    the treatments whose security is proved.
 
     Blocks and positions are numbered from 1. If no settling runs determine a warm-up in calls, each
     treatment has `settling_rounds` of them.
@@ -78,6 +82,10 @@ def make_plan(
         _add_block(runs, treatments, plan, block, plan.controls, profiled=twins)
     for block in range(plan.blocks + 1, plan.blocks + plan.syscall_runs + 1):
         _add_block(runs, treatments, plan, block, controls=False, kind=TRACED)
+    secured = [treatment for treatment in treatments if treatment.key in proved]
+    first = plan.blocks + plan.syscall_runs + 1
+    for block in range(first, first + plan.proof_runs) if secured else ():
+        _add_block(runs, secured, plan, block, controls=False, kind=PROOF)
     return runs
 
 

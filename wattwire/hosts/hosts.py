@@ -83,6 +83,11 @@ class LiveNetwork:
         """Return the log of all frames, which is complete after the network has ended."""
         return None if self.emulator is None else self.emulator.log
 
+    @property
+    def capture(self) -> Path | None:
+        """Return the file with the frames from the hosts; None if they are not kept."""
+        return None if self.emulator is None else self.emulator.capture
+
 
 LOOPBACK_NETWORK = LiveNetwork("", {HOST: LOOPBACK[0]}, {HOST: LOOPBACK[1]})
 """The network of a run whose processes are all on this machine."""
@@ -165,12 +170,15 @@ class Hosts:
     # -- networks ----------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def network(self, name: str, folder: Path, seed: int) -> Iterator[LiveNetwork]:
+    def network(
+        self, name: str, folder: Path, seed: int, captures: bool = False
+    ) -> Iterator[LiveNetwork]:
         """Make a network the only one that is up between the hosts.
 
         An empty name stands for the loopback interface of a single host. The emulator of a link
-        writes its profile and its log to `folder`, and `seed` determines its random numbers. Raises
-        EmulatorError at the end if the emulator has ended before.
+        writes its profile and its log to `folder`, with `captures` also the frames, and `seed`
+        determines its random numbers. Raises EmulatorError at the end if the emulator has ended
+        before.
         """
         if not name:
             address, interface = LOOPBACK
@@ -189,7 +197,7 @@ class Hosts:
             with self._native(spec) as network, self._limited(spec, folder):
                 yield network
         else:
-            with self._emulated(spec, folder, seed) as network:
+            with self._emulated(spec, folder, seed, captures) as network:
                 yield network
 
     def _existing(self, spec: NetworkSpec) -> LiveNetwork:
@@ -266,7 +274,9 @@ class Hosts:
                     )
 
     @contextlib.contextmanager
-    def _emulated(self, spec: NetworkSpec, folder: Path, seed: int) -> Iterator[LiveNetwork]:
+    def _emulated(
+        self, spec: NetworkSpec, folder: Path, seed: int, captures: bool
+    ) -> Iterator[LiveNetwork]:
         namespaces.require_tap_devices()
         addresses, devices, pids = self._made(spec)
         assert self._switch is not None
@@ -278,7 +288,7 @@ class Hosts:
             )
             for host in spec.hosts
         ]
-        emulator = Emulator(self._links[spec.link], seed, ports, folder)
+        emulator = Emulator(self._links[spec.link], seed, ports, folder, captures)
         try:
             self._switch.route_multicast(devices[spec.hosts[0]], pids.values())
             yield LiveNetwork(spec.name, addresses, devices, emulator, self._switch)

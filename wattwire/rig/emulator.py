@@ -61,14 +61,20 @@ def find_emulator() -> Path:
     return find_program("wattwire-link", "WATTWIRE_LINK", "emulator")
 
 
-def profile_document(link: Link, seed: int, ports: Sequence[Port]) -> dict[str, Any]:
-    """Return the emulator's profile: integer times in ns, rates in bit/s."""
+def profile_document(
+    link: Link, seed: int, ports: Sequence[Port], capture: Path | None = None
+) -> dict[str, Any]:
+    """Return the emulator's profile: integer times in ns, rates in bit/s.
+
+    `capture` is the file that keeps the frames from the hosts, as pcap.
+    """
     directions = {name: _course_document(link.course(name)) for name in DIRECTIONS}
     return {
         "seed": seed,
         "half_duplex": link.half_duplex,
         **directions,
         "ports": [asdict(port) for port in ports],
+        "capture": None if capture is None else str(capture),
     }
 
 
@@ -126,10 +132,14 @@ class Emulator:
     It also ends if this process dies, because its standard input then closes.
     """
 
-    def __init__(self, link: Link, seed: int, ports: Sequence[Port], folder: Path) -> None:
+    def __init__(
+        self, link: Link, seed: int, ports: Sequence[Port], folder: Path, captures: bool = False
+    ) -> None:
         self.log = folder / "frames.log"
+        self.capture = folder / "frames.pcap" if captures else None
         profile = folder / "link-profile.json"
-        profile.write_text(json.dumps(profile_document(link, seed, ports)), encoding="utf-8")
+        document = profile_document(link, seed, ports, self.capture)
+        profile.write_text(json.dumps(document), encoding="utf-8")
         self._process = subprocess.Popen(
             [str(find_emulator()), "run", str(profile), str(self.log)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

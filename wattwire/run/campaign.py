@@ -23,7 +23,7 @@ from wattwire.model.deployment import HOST, Deployment
 from wattwire.model.errors import AgentLostError, MissingError, UsageError, WattwireError
 from wattwire.model.rig import ONE_HOST, Rig
 from wattwire.model.stored_study import ADDED_KEYS, PART
-from wattwire.model.study import Study, parse_frozen_study, parse_study
+from wattwire.model.study import PROOF, Study, parse_frozen_study, parse_study
 from wattwire.model.treatment import Treatment
 from wattwire.model.validity import BUSY_CODES, CONDITION_CODES
 from wattwire.model.verdict import OTHER_WAYS, Outcome, Verdict
@@ -253,13 +253,15 @@ class CampaignRunner:
         return {f"ssh {name}" if name == HOST else name: host for name, host in far.items()}
 
     @contextlib.contextmanager
-    def _network(self, deployment: Deployment, folder: Path, seed: int) -> Iterator[LiveNetwork]:
-        """Join the hosts of a run by its network."""
+    def _network(
+        self, deployment: Deployment, folder: Path, seed: int, captures: bool
+    ) -> Iterator[LiveNetwork]:
+        """Join the hosts of a run by its network, which keeps the frames if it `captures`."""
         if self._hosts is None:
             yield LOOPBACK_NETWORK
             return
         name = deployment.links[0].name if deployment.links else ""
-        with self._hosts.network(name, folder, seed) as network:
+        with self._hosts.network(name, folder, seed, captures) as network:
             yield network
 
     def _remake_plan(self, study: Study, prepared: Prepared) -> list[PlannedRun]:
@@ -542,7 +544,8 @@ class CampaignRunner:
             return
         placed = self._prepared.placed[attempt.planned.treatment.key]
         seed = payload_seed(attempt.token)
-        with self._network(placed.deployment, attempt.folder, seed) as network:
+        captures = attempt.planned.control == PROOF
+        with self._network(placed.deployment, attempt.folder, seed, captures) as network:
             setup = RunSetup.of_nodes(attempt, placed, hosts, self._prepared.builds, network)
             yield OneRun(attempt, setup, self._progress)
 

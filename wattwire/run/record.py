@@ -84,6 +84,8 @@ class RunNetwork:
     """Host → devices that also carry the frames of its device, such as the ports of a bridge."""
     log: Path | None = None
     """The emulator's log of all frames; None without an emulator."""
+    capture: Path | None = None
+    """The frames from the hosts; None if they are not kept."""
     emulator_cpu_ns: int | None = None
     """CPU time of the emulator in the window; None without an emulator."""
     bridge: Bridge | None = None
@@ -122,6 +124,8 @@ class RunRecord(HostRecord):
     """How this run counts system calls; None for all other runs."""
     recorder: LayerRecorder | None = None
     """What records the layers of this run; None for all other runs."""
+    uninvited: list[dict[str, Any]] | None = None
+    """How far each uninvited node of a run that proves security came; None for other runs."""
     cores_level: str = FREE
     cores: list[MachineCores] = field(default_factory=list)
     """The CPUs of each machine, and those that the processes were given."""

@@ -19,6 +19,7 @@ from wattwire.model.flows import FLOW, FlowPart, flow_parts
 from wattwire.model.hosts.bridging import FACTOR as FACTOR_BRIDGE
 from wattwire.model.hosts.bridging import bridge_of
 from wattwire.model.metrics import SYSTEM_CALLS_COUNTED
+from wattwire.model.setting_purposes import SECURITY
 from wattwire.model.study import DEFAULT_COUNTS, DEFAULT_LEVELS, Plan, Study
 from wattwire.model.treatment import Level, Treatment
 from wattwire.model.variants import FACTOR
@@ -61,7 +62,15 @@ class Prepared:
     def plan(self, plan: Plan, settling_rounds: int = 0) -> list[PlannedRun]:
         """Return all runs of the treatments in their order."""
         profiled = {t.key for t in self.treatments if t.key not in self.layer_gaps}
-        return make_plan(self.treatments, plan, settling_rounds, profiled)
+        proved = {t.key for t in self.treatments if self._names_security(t)}
+        return make_plan(self.treatments, plan, settling_rounds, profiled, proved)
+
+    def _names_security(self, treatment: Treatment) -> bool:
+        """Return whether a treatment sets the setting of security, to on or to off."""
+        placed = self.placed.get(treatment.key)
+        if placed is None or not placed.cells:
+            return False
+        return placed.middleware.setting_with(SECURITY) in treatment.settings
 
     @property
     def cells(self) -> dict[str, Mapping[str, Cell]]:

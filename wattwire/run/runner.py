@@ -26,7 +26,7 @@ from wattwire.model.deployment import Deployment, service_of
 from wattwire.model.hosts.clocks import ClockRelation
 from wattwire.model.rig import NETNS
 from wattwire.model.setting_purposes import TLS
-from wattwire.model.study import PROFILED, TRACED
+from wattwire.model.study import PROFILED, PROOF, TRACED
 from wattwire.model.treatment import Level
 from wattwire.model.verdict import Outcome, Reason, Verdict
 from wattwire.model.warm_up import SETTLING, SETTLING_S
@@ -35,7 +35,7 @@ from wattwire.rig import CellBuild
 from wattwire.rig.agent import AgentError
 from wattwire.run import failed_start
 from wattwire.run.crash import crash_point
-from wattwire.run.credentials import Authority, Subject, credential_words, place
+from wattwire.run.credentials import AUTHORITY, Authority, Subject, credential_words, place
 from wattwire.run.dependencies import BEFORE_GO, DRAIN, WINDOW, fails, require
 from wattwire.run.failed_attempt import HARNESS_CODE
 from wattwire.run.layers.recorder import LayerRecorder
@@ -50,6 +50,7 @@ from wattwire.run.node_specs import (
     run_nodes,
 )
 from wattwire.run.progress import Progress
+from wattwire.run.proof.uninvited import OPEN, STRANGER, UninvitedNodes, uninvited_copies
 from wattwire.run.record import HostRecord, OpenAttempt, RunNetwork, RunRecord
 from wattwire.run.results import syscalls
 from wattwire.run.results.resources import SENT_BYTES
@@ -188,6 +189,12 @@ class OneRun:
             self.record.tracing = syscalls.choose(self._agent.hello)
         if planned.control == PROFILED:
             self.record.recorder = LayerRecorder(attempt.folder)
+        self._uninvited: UninvitedNodes | None = None
+        if planned.control == PROOF:
+            copies = uninvited_copies(setup.nodes, deployment, self._is_secured)
+            self._uninvited = UninvitedNodes(
+                copies, self._hosts, deployment, attempt.token, attempt.folder
+            )
 
     def _host_record(self, name: str, readings: str) -> HostRecord:
         """Return the empty record of a host. The first of a boot reads the machine's meters."""
@@ -212,6 +219,7 @@ class OneRun:
             isolated=frozenset(n for n, h in self._hosts.items() if h.spec.kind == NETNS),
             stacked=network.stacked,
             log=network.log,
+            capture=network.capture,
             bridge=next((n.program for n in nodes if isinstance(n.program, Bridge)), None),
         )
 
@@ -313,6 +321,7 @@ class OneRun:
         self._wait_ready()
         self._read_counters(BEFORE)
         self._baseline("silent", self._plan.baseline_s)
+        self._start_uninvited(endpoints)
         self._require_dependencies()
 
     def _require_dependencies(self) -> None:
@@ -492,7 +501,7 @@ class OneRun:
         """
         self._enter("starting")
         processes = self.record.processes
-        endpoints: dict[int, list[str]] = {}
+        endpoints = self._listening = dict[int, list[str]]()
         waiting = list(self.record.nodes)
         while waiting:
             startable = [node for node in waiting if node.connects_to <= endpoints.keys()]
@@ -515,20 +524,59 @@ class OneRun:
         needy = dict.fromkeys(n.process for n in self.record.nodes if needs_credentials(n))
         if not needy:
             return {}
-        names = [*self._services, *needy]
-        return place(Authority(), self.record.token, map(self._subject, names))
+        self._authority = Authority()
+        host_of = self.record.processes.host_of
+        subjects = [self._subject(name, host_of(name)) for name in [*self._services, *needy]]
+        return place(self._authority, self.record.token, subjects)
 
-    def _subject(self, process: str) -> Subject:
-        """Return a service or the process of nodes as the subject of a certificate."""
-        host = self.record.processes.host_of(process)
-        middleware = self.record.nodes[0].program.middleware
-        return Subject(
+    @property
+    def _is_secured(self) -> bool:
+        return self.record.nodes[0].program.middleware.is_secured(self._settings)
+
+    def _subject(self, process: str, host: Host, trusted: bytes = b"") -> tuple[Host, Subject]:
+        """Return a service or the process of nodes as the subject of a certificate on its host."""
+        return host, Subject(
             process,
-            host,
             (self._network.addresses[host.name],),
-            middleware.security_documents if middleware.is_secured(self._settings) else {},
+            self.record.nodes[0].program.middleware.security_documents if self._is_secured else {},
             {"token": self.record.token, **setting_words(self._settings)},
+            trusted,
         )
+
+    def _start_uninvited(self, service_endpoints: Mapping[bool, list[str]]) -> None:
+        """Start the uninvited nodes of a run that proves security, when its nodes are READY."""
+        if self._uninvited is None:
+            return
+        self._enter("uninvited nodes")
+        connects_to = {node.process: node.connects_to for node in self.record.nodes}
+        endpoints = {
+            each.process: [
+                *service_endpoints[False],
+                *(e for other in connects_to[each.original] for e in self._listening[other]),
+            ]
+            for each in self._uninvited.uninvited
+        }
+        self._uninvited.start(self._builds, endpoints, self._uninvited_credentials())
+
+    def _uninvited_credentials(self) -> dict[str, dict[str, str]]:
+        """Return the credentials of the uninvited nodes that have any: process → key → path.
+
+        Those of another authority also trust that of the run, because they want to be admitted.
+        """
+        assert self._uninvited is not None
+        if not self._is_secured:
+            return {}
+        other, host_of = Authority(), self._uninvited.host_of
+        having = [each for each in self._uninvited.uninvited if each.kind != OPEN]
+        subjects = [
+            self._subject(each.process, host_of(each.process), other.certificate) for each in having
+        ]
+        placed = place(self._authority, self.record.token, subjects, signer=other)
+        kinds = {each.process: each.kind for each in having}
+        return {
+            process: paths if kinds[process] == STRANGER else {AUTHORITY: paths[AUTHORITY]}
+            for process, paths in placed.items()
+        }
 
     def _spawn(self, nodes: Sequence[RunNode], endpoints: list[str]) -> None:
         """Start a process: that of a node, or that of the nodes of a member."""
@@ -584,6 +632,9 @@ class OneRun:
         if warmup_ns := int(record.nodes[0].spec["warmup_ns"]):
             self._shared.mark_later("warmup_end", start_ns + warmup_ns)
         record.processes.write_all({process: f"GO {ns}" for process, ns in starts_ns.items()})
+        if self._uninvited is not None:
+            starts = {name: start_ns + host.offset_ns for name, host in record.hosts.items()}
+            self._uninvited.go(starts)
         self._shared.begin()
         _sleep_until(start_ns)
         self._mark("window_begin", in_window=True)
@@ -679,6 +730,9 @@ class OneRun:
                 deadline_s += max(n.spec["timeout_ns"] for n in record.nodes) / SECOND_NS
             record.processes.wait_for("DONE", alive, deadline_s, strict=False)
             record.processes.wait_exit(alive, time.monotonic() + EXIT_PATIENCE_S)
+        if self._uninvited is not None:
+            self._uninvited.stop(linger_s)
+            record.uninvited = self._uninvited.to_json()
 
     def _judge_exits(self) -> None:
         """Set the outcome if a node died, hung or saturated.
@@ -809,6 +863,8 @@ class OneRun:
     def _end_processes(self) -> None:
         """Stop the services, then kill all remaining processes."""
         record = self.record
+        if self._uninvited is not None:
+            self._uninvited.end()
         for reader in self._counter_readers:
             reader.close()
         for service in reversed(list(record.services)):

@@ -1,7 +1,8 @@
 """Print the counters of a mosquitto broker as JSON, from its topics $SYS/#.
 
-Usage: counters.py HOST PORT. The program prints a reading and an empty line, and again for each
-line on its standard input, over one connection. It ends with its input. Each reading waits for one
+Usage: counters.py HOST PORT [AUTHORITY CERTIFICATE KEY], with the paths for a broker over TLS. The
+program prints a reading and an empty line, and again for each line on its standard input, over one
+connection. It ends with its input. Each reading waits for one
 complete update of the topics, so that the counters include all earlier messages. Between readings
 the program is not subscribed and sends nothing. The exit code is 1 without an update. What the
 broker sends is not included, because it sends updates to this program.
@@ -12,6 +13,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Sequence
 
 import paho.mqtt.client as mqtt
 
@@ -37,7 +39,7 @@ COUNTERS = {
 class Reader:
     """A connection to the broker. Only its caller drives it, so it does not wake up by itself."""
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, credentials: Sequence[str] = ()) -> None:
         self._counters: dict[str, int] = {}
         self._is_updating = self._received = False
         self._acknowledged: set[str] = set()
@@ -45,6 +47,8 @@ class Reader:
         client.on_connect = lambda *_: self._acknowledged.add("CONNECT")
         client.on_unsubscribe = lambda *_: self._acknowledged.add("UNSUBSCRIBE")
         client.on_message = lambda _client, _data, message: self._take(message)
+        if credentials:
+            client.tls_set(*credentials)
         client.connect(host, port, keepalive=KEEP_ALIVE_S)
         self._await("CONNECT")
 
@@ -103,7 +107,7 @@ class Reader:
 def main() -> int:
     host, port = sys.argv[1], int(sys.argv[2])
     try:
-        reader = Reader(host, port)
+        reader = Reader(host, port, sys.argv[3:])
         print(json.dumps(reader.reading()), end="\n\n", flush=True)
         for _ in sys.stdin:
             print(json.dumps(reader.reading()), end="\n\n", flush=True)

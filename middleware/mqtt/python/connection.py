@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 from typing import Any
 
@@ -19,6 +20,7 @@ class Connection:
     def __init__(self, kit: Kit) -> None:
         self.kit = kit
         self.qos: int = kit.setting("qos")
+        self.is_secured: bool = kit.setting("security") == "on"
         self.prefix = f"wattwire/{kit.spec['run']}"
         self.lost = threading.Event()
         self._answered = threading.Event()
@@ -38,7 +40,11 @@ class Connection:
     def _connect(self) -> None:
         host, port = self._endpoint()
         try:
+            if self.is_secured:
+                self._use_tls()
             self.client.connect(host, port)
+        except ssl.SSLError as error:
+            raise MiddlewareFailed(f"the broker at {host}:{port}: {error}") from error
         except OSError as error:
             raise MiddlewareFailed(
                 f"no broker at {host}:{port} ({error}); is mosquitto running?"
@@ -48,6 +54,13 @@ class Connection:
         if self._refusal:
             raise MiddlewareFailed(f"the broker at {host}:{port} refused: {self._refusal}")
         self._ask_broker_version()
+
+    def _use_tls(self) -> None:
+        """Show the node's certificate, if any, and accept only the run's authority (C-43)."""
+        spec = self.kit.spec
+        self.client.tls_set(
+            spec["tls.authority"], spec["tls.certificate"] or None, spec["tls.key"] or None
+        )
 
     def _endpoint(self) -> tuple[str, int]:
         endpoints = self.kit.spec["peers.endpoints"]
@@ -60,8 +73,12 @@ class Connection:
 
     def _await(self, event: threading.Event, what: str) -> None:
         timeout_ms = self.kit.spec["ready_timeout_ms"]
-        if not event.wait(timeout_ms / 1000) or self.lost.is_set():
+        if not event.wait(timeout_ms / 1000):
             raise MiddlewareFailed(f"no {what} from the broker within {timeout_ms} ms")
+        if self.lost.is_set():
+            why = "; if it refused the node's certificate, its log says why"
+            why = why if self.is_secured else ""
+            raise MiddlewareFailed(f"the broker ended the connection before its {what}{why}")
 
     # --- paho's callbacks, on its network thread ----------------------------------------------
 
@@ -131,9 +148,22 @@ class Connection:
                 "broker": self._broker_version,
                 "inflight_messages_max": self.client.max_inflight_messages,
                 "transport": "tcp",
+                **self._security(sock),
             },
             guarantee=(DELIVERY[self.qos], "per_sender", "drop_newest"),
         )
+
+    def _security(self, sock: socket.socket) -> dict[str, str]:
+        """Return whether the connection is secured, its protocol and its cipher."""
+        if not isinstance(sock, ssl.SSLSocket):
+            return {"security": "off"}
+        cipher = sock.cipher()
+        assert cipher is not None  # the handshake is complete
+        return {
+            "security": "on",
+            "security_protocol": str(sock.version()),
+            "security_cipher": cipher[0],
+        }
 
     # --- window -------------------------------------------------------------------------------
 

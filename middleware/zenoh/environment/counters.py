@@ -1,7 +1,8 @@
 """Print the counters of a Zenoh router as JSON, from its admin space.
 
-Usage: counters.py ENDPOINT. The exit code is 1 if no router answers. A router that was built
-without statistics has only its number of sessions.
+Usage: counters.py ENDPOINT [AUTHORITY CERTIFICATE KEY], with the paths for an endpoint of TLS. The
+exit code is 1 if no router answers. A router that was built without statistics has only its number
+of sessions.
 """
 
 from __future__ import annotations
@@ -27,6 +28,10 @@ def main() -> int:
         "scouting/gossip/enabled": False,
     }.items():
         config.insert_json5(key, json.dumps(value))
+    if sys.argv[2:]:
+        names = ("root_ca_certificate", "connect_certificate", "connect_private_key")
+        table = {**dict(zip(names, sys.argv[2:], strict=True)), "enable_mtls": True}
+        config.insert_json5("transport/link/tls", json.dumps(table))
     try:
         session = zenoh.open(config)
     except zenoh.ZError as error:

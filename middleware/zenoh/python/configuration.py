@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import socket
+from typing import Any
 
 import zenoh
-from wattwire_kit import Kit
+from wattwire_kit import BadSpec, Kit
 
 SHARED_BYTES_MIN = "transport/shared_memory/transport_optimization/message_size_threshold"
 
@@ -29,7 +30,35 @@ def configuration(kit: Kit, listen: list[str], connect: list[str]) -> zenoh.Conf
         "transport/link/tx/queue/batching/enabled": kit.setting("batching"),
     }.items():
         config.insert_json5(key, json.dumps(value))
+    if is_secured(kit):
+        config.insert_json5("transport/link/tls", json.dumps(credentials(kit)))
     return config
+
+
+def is_secured(kit: Kit) -> bool:
+    """Return whether links use TLS, in which both sides show a certificate (C-43)."""
+    return bool(kit.setting("security") == "on")
+
+
+def protocol(kit: Kit) -> str:
+    """Return the protocol in endpoints. Zenoh secures TCP by TLS, and UDP not at all."""
+    transport: str = kit.setting("transport")
+    if not is_secured(kit):
+        return transport
+    if transport != "tcp":
+        raise BadSpec("settings.transport", transport, "tcp with security = on")
+    return "tls"
+
+
+def credentials(kit: Kit) -> dict[str, Any]:
+    """Return the table of TLS; a node without a certificate shows none when it connects."""
+    certificate, key = kit.spec["tls.certificate"], kit.spec["tls.key"]
+    table: dict[str, Any] = {"root_ca_certificate": kit.spec["tls.authority"]}
+    if certificate:
+        table["enable_mtls"] = True
+        for side in ("listen", "connect"):
+            table |= {f"{side}_certificate": certificate, f"{side}_private_key": key}
+    return table
 
 
 def is_routed(kit: Kit) -> bool:
@@ -38,7 +67,7 @@ def is_routed(kit: Kit) -> bool:
 
 
 def free_port(host: str, transport: str) -> int:
-    kind = socket.SOCK_STREAM if transport == "tcp" else socket.SOCK_DGRAM
+    kind = socket.SOCK_DGRAM if transport == "udp" else socket.SOCK_STREAM
     with socket.socket(socket.AF_INET, kind) as probe:
         probe.bind((host, 0))
         return int(probe.getsockname()[1])

@@ -9,12 +9,23 @@ from importlib.metadata import version
 from typing import Any
 
 import zenoh
-from configuration import SHARED_BYTES_MIN, configuration, free_port, is_routed
+from configuration import (
+    SHARED_BYTES_MIN,
+    configuration,
+    free_port,
+    is_routed,
+    is_secured,
+    protocol,
+)
 from segments import remove_own
 from wattwire_kit import BadSpec, Kit, MiddlewareFailed
 
 LISTEN_ATTEMPTS = 5
-ENDPOINT = re.compile(r"(tcp|udp)/[^/]+:\d{1,5}")
+ENDPOINT = re.compile(r"(tcp|udp|tls)/[^/]+:\d{1,5}")
+REFUSALS = "off,zenoh_link_tls=warn"
+"""Zenoh tells the node that connects nothing but a timeout; the log of the other node has why."""
+WHY = "; if a certificate was refused, the log of the process that listens says why"
+NOT_TOLD = "not told by the library"
 
 
 class Session:
@@ -27,6 +38,8 @@ class Session:
         self._tokens: set[str] = set()
         self._kept: list[Any] = []  # declarations exist while they are referenced
         is_client = is_routed(kit)
+        if is_secured(kit):
+            zenoh.init_log_from_env_or(REFUSALS)
         endpoints = self._endpoints() if connects or is_client else []
         self.zenoh = (
             self._listen(endpoints) if listens and not is_client else self._connect(endpoints)
@@ -40,15 +53,16 @@ class Session:
         endpoints: list[str] = self.kit.spec["peers.endpoints"]
         for endpoint in endpoints or [""]:
             if not ENDPOINT.fullmatch(endpoint):
-                raise BadSpec("peers.endpoints", endpoints, "tcp/HOST:PORT or udp/HOST:PORT")
-        return endpoints
+                raise BadSpec("peers.endpoints", endpoints, "PROTOCOL/HOST:PORT, of tcp, udp, tls")
+        # A node that is not secured speaks plainly, also to a peer that is.
+        return [f"{protocol(self.kit)}/{each.partition('/')[2]}" for each in endpoints]
 
     def _listen(self, connect: list[str]) -> Any:
         """Listen on a free port; Zenoh does not report the port that it takes for 0.
 
         The session of a relay also connects to `connect`, for at most ready_timeout_ms.
         """
-        host, transport = self.kit.spec["host.address"], self.kit.setting("transport")
+        host, transport = self.kit.spec["host.address"], protocol(self.kit)
         deadline_ns = self.kit.now() + self.kit.spec["ready_timeout_ms"] * 1_000_000
         reason = ""
         for _ in range(LISTEN_ATTEMPTS):
@@ -68,7 +82,8 @@ class Session:
         try:
             return self._open([], endpoints)
         except zenoh.ZError as error:
-            raise MiddlewareFailed(f"connect to {', '.join(endpoints)}: {error}") from error
+            why = WHY if is_secured(self.kit) else ""
+            raise MiddlewareFailed(f"connect to {', '.join(endpoints)}: {error}{why}") from error
 
     # --- matching -----------------------------------------------------------------------------
 
@@ -106,7 +121,8 @@ class Session:
     def ready(self, matched: int, congestion: zenoh.CongestionControl, reliability: str) -> None:
         links = self.zenoh.info.links()
         blocks = congestion == zenoh.CongestionControl.BLOCK
-        transport = links[0].dst.partition("/")[0] if links else self.kit.setting("transport")
+        used = links[0].dst.partition("/")[0] if links else protocol(self.kit)
+        transport = "tcp" if used == "tls" else used
         config = self._config
         effective = {
             "via": "router" if routers(self.zenoh) else "direct",
@@ -119,7 +135,10 @@ class Session:
             "scouting": json.loads(config.get_json("scouting/multicast/enabled")),
             "mode": json.loads(config.get_json("mode")),
             "links": len(links),
+            "security": "on" if used == "tls" else "off",
         }
+        if used == "tls":
+            effective |= dict.fromkeys(("security_protocol", "security_cipher"), NOT_TOLD)
         reliable = transport == "tcp" and blocks
         self.kit.ready(
             matched=matched,

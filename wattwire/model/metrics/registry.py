@@ -39,7 +39,7 @@ _IDENTITY = (
     Metric("outcome", "", "completed, saturated, held_up, timed_out or died"),
     Metric("treatment", "", "hash of all levels", kind=IDENTITY),
     Metric("control", "",
-        "control run: a and b are the same; unsampled; syscalls counts them; settling: no answer",
+        "control run: a and b are the same; unsampled; proof: security; syscalls: counts; settling",
         kind=IDENTITY),
     Metric("cell", "", "cell that was measured", kind=IDENTITY),
     Metric("emulated_device", "", "device that an emulator executed; its times are void",
@@ -81,6 +81,11 @@ _MESSAGES = (
         title="messages late", of_flow=True, needs=SENT_RECORDS, figures=40),
     Metric("corrupt", "messages", "deliveries with a wrong payload"),
     Metric("foreign", "messages", "messages of another run"),
+    Metric("uninvited_received", "messages",
+        "messages of the run that uninvited nodes received, in runs that prove security"),
+    Metric("uninvited_delivered", "messages",
+        "messages of uninvited nodes that nodes of the run received"),
+    Metric("fill_on_link", "frames", "frames on the link with a piece of 16 bytes of the payload"),
 )  # fmt: skip
 
 _RATES = (

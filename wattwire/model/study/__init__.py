@@ -19,10 +19,19 @@ from wattwire.model.study.parsing import (
     presets_of,
     read_study,
 )
-from wattwire.model.study.study import PROFILED, TRACED, AnswerRules, Goal, MeterUse, Plan, Study
+from wattwire.model.study.study import (
+    PROFILED,
+    PROOF,
+    TRACED,
+    AnswerRules,
+    Goal,
+    MeterUse,
+    Plan,
+    Study,
+)
 
 __all__ = [
-    "DEFAULT_COUNTS", "DEFAULT_LEVELS", "LEVEL_RULES", "PROFILED", "RIG", "RIG_FACTORS",
+    "DEFAULT_COUNTS", "DEFAULT_LEVELS", "LEVEL_RULES", "PROFILED", "PROOF", "RIG", "RIG_FACTORS",
     "STORED_KEYS", "TOP_KEYS", "TRACED", "VERSION_MIN", "AnswerRules", "Goal", "MeterUse", "Plan",
     "Study", "apply_preset", "check_baselines", "parse_frozen_study", "parse_study",
     "parse_validity", "presets_of", "read_study",

@@ -23,8 +23,8 @@ from wattwire.model.variants import FACTOR as VARIANT
 from wattwire.model.variants import Variant
 from wattwire.model.warm_up import AUTO
 
-TRACED, PROFILED = "syscalls", "layers"
-"""Value of `control` for a run that counts system calls."""
+TRACED, PROFILED, PROOF = "syscalls", "layers", "proof"
+"""Values of `control` for runs that count system calls, record layers, or prove security."""
 ANSWER_SCALES = ("log", "plain")
 BEST_OF = 'a list of factors, e.g. ["middleware", "language"]'
 STOP_BLOCKS_MIN = 10
@@ -67,6 +67,10 @@ class Plan:
     layer_runs: int = 0
     """Number of first blocks in which each treatment also has a run of the kind PROFILED, which
     records the layers of its messages. It is next to the timed run. No answer uses it.
+    """
+    proof_runs: int = 1
+    """Number of runs of the kind PROOF of each treatment that names a setting of security. They
+    follow all blocks. No answer and no measured time uses them.
     """
     stop_width: float = 0.0
     """Half-width of the primary ratio's confidence interval at which the campaign stops, as a share

@@ -27,5 +27,5 @@ def require_private(host: Host, key: Path) -> None:
         raise UsageError(
             f"{key} on host {host.name}: found the mode {mode}, with which others can read this "
             "private key; allowed: 600. Its file system does not keep modes: choose another "
-            "directory for the campaign (--out), or for the host's cache (XDG_CACHE_HOME)."
+            "directory for the cache of the host (XDG_CACHE_HOME)."
         )

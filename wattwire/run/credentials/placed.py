@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from wattwire.hosts.host import Host
 from wattwire.rig.builds import substitute
@@ -17,8 +18,8 @@ SECURITY = "security."
 KEYS = (AUTHORITY, CERTIFICATE, KEY, f"{SECURITY}governance", f"{SECURITY}permissions")
 """Spec keys of all credentials. Their values are paths."""
 PRIVATE_MODE = 0o600
-VALID_BEFORE, VALID_AFTER = datetime.timedelta(days=366), datetime.timedelta(days=366)
-"""Validity of signed documents around now, because the clocks of hosts may differ."""
+VALIDITY = datetime.timedelta(days=366)
+"""Validity of signed documents before and after now, because the clocks of hosts may differ."""
 
 
 @dataclass(frozen=True)
@@ -28,18 +29,22 @@ class Subject:
     - `addresses` are those of its host.
     - `documents` are the texts to sign (spec key → text), with placeholders in `words`.
     - `trusted` are further authorities (PEM), which it trusts before that of the run.
+    - `validity` has the times `not_before` and `not_after` of its certificate, if they matter.
     """
 
     process: str
-    host: Host
     addresses: tuple[str, ...]
     documents: Mapping[str, str] = field(default_factory=dict)
     words: Mapping[str, str] = field(default_factory=dict)
     trusted: bytes = b""
+    validity: Mapping[str, Any] = field(default_factory=dict)
 
 
 def place(
-    authority: Authority, token: str, subjects: Iterable[Subject], signer: Authority | None = None
+    authority: Authority,
+    token: str,
+    subjects: Iterable[tuple[Host, Subject]],
+    signer: Authority | None = None,
 ) -> dict[str, dict[str, str]]:
     """Write the credentials of a run's processes to their hosts; return process → key → path.
 
@@ -47,27 +52,26 @@ def place(
     every process trusts. Raises UsageError if a host does not keep a private key private.
     """
     placed = {}
-    for subject in subjects:
-        identity = (signer or authority).identity(subject.process, subject.addresses)
-        contents = _contents(authority, signer or authority, subject, identity)
-        folder = subject.host.private_folder(token) / subject.process
-        subject.host.make_folder(folder)
-        paths = {key: folder / name for key, (name, _) in contents.items()}
-        for key, (_, content) in contents.items():
-            subject.host.write(paths[key], content, mode=PRIVATE_MODE)
-        require_private(subject.host, paths[KEY])
+    for host, subject in subjects:
+        files = credential_files(authority, signer or authority, subject)
+        folder = host.private_folder(token) / subject.process
+        host.make_folder(folder)
+        paths = {key: folder / name for key, (name, _) in files.items()}
+        for key, (_, content) in files.items():
+            host.write(paths[key], content, mode=PRIVATE_MODE)
+        require_private(host, paths[KEY])
         placed[subject.process] = {key: str(path) for key, path in paths.items()}
     return placed
 
 
-def _contents(
-    authority: Authority, signer: Authority, subject: Subject, identity: Identity
+def credential_files(
+    authority: Authority, signer: Authority, subject: Subject
 ) -> dict[str, tuple[str, bytes]]:
     """Return spec key → name and content of each file of a process."""
-    trusted = subject.trusted + authority.certificate
+    identity = signer.identity(subject.process, subject.addresses, **subject.validity)
     documents = signed_documents(signer, subject, identity)
     return {
-        AUTHORITY: ("authority.pem", trusted),
+        AUTHORITY: ("authority.pem", subject.trusted + authority.certificate),
         CERTIFICATE: ("certificate.pem", identity.certificate),
         KEY: ("key.pem", identity.key),
         **{key: (f"{key.removeprefix(SECURITY)}.p7s", text) for key, text in documents.items()},
@@ -80,8 +84,8 @@ def signed_documents(signer: Authority, subject: Subject, identity: Identity) ->
     words = {
         **subject.words,
         "subject": identity.subject,
-        "not_before": f"{now - VALID_BEFORE:%Y-%m-%dT%H:%M:%S}",
-        "not_after": f"{now + VALID_AFTER:%Y-%m-%dT%H:%M:%S}",
+        "not_before": f"{now - VALIDITY:%Y-%m-%dT%H:%M:%S}",
+        "not_after": f"{now + VALIDITY:%Y-%m-%dT%H:%M:%S}",
     }
     return {
         key: signer.signed(substitute([text], words, {})[0])

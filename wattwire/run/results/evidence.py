@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from wattwire.model.hosts.clocks import clock_reasons
@@ -34,7 +34,9 @@ def judge(
 ) -> tuple[list[Reason], dict[str, float | None]]:
     """Return all reasons against a run's validity, and its conditions for the summary."""
     reasons = list(record.reasons)
-    reasons += _judge_counts(done)
+    # Nodes receive messages of uninvited nodes in an open run that proves security.
+    unjudged = () if record.uninvited is None else ("foreign",)
+    reasons += _judge_counts(done, unjudged)
     reasons += _judge_suspend(record)
     reasons += clock_reasons(record.clock_relations)
     figures: dict[str, float | None] = {}
@@ -62,7 +64,7 @@ def resolution(record: RunRecord) -> dict[str, float]:
     return steps
 
 
-def _judge_counts(done: list[dict[str, Any]]) -> list[Reason]:
+def _judge_counts(done: list[dict[str, Any]], unjudged: Collection[str]) -> list[Reason]:
     reasons = []
     for name, noun, text in (
         ("overflow", "record", "exceeded the capacity of a node"),
@@ -70,7 +72,7 @@ def _judge_counts(done: list[dict[str, Any]]) -> list[Reason]:
         ("corrupt", "message", "arrived corrupt"),
     ):
         count = sum(int(d.get(name) or 0) for d in done)
-        if count:
+        if count and name not in unjudged:
             reasons.append(Reason(Verdict.INVALID, name, f"{plural(count, noun)} {text}"))
     return reasons
 

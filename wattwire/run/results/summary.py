@@ -24,6 +24,7 @@ from wattwire.model.words import number, plural
 from wattwire.run.layers.profiling import with_records
 from wattwire.run.layers.recorder import unjoined
 from wattwire.run.node_specs import MILLISECOND_NS, SECOND_NS, RunNode, warm_up_calls
+from wattwire.run.proof.result import Proof, proof_of
 from wattwire.run.record import HostRecord, OpenAttempt, RunRecord
 from wattwire.run.results import (
     carrying,
@@ -98,6 +99,8 @@ class Collected:
         self._judge_saturation()
         per_process = self.calls.get("processes", {})
         self.row |= syscalls.responses(per_process, self.calls.get("messages", 0))
+        self.proof = self._proof()
+        self.row |= self.proof.columns if self.proof else {}
         if not file_reasons:  # without records there are no sums to check
             self.reasons += self._check_sums(done)
         self.verdict = worst(self.reasons)
@@ -115,6 +118,7 @@ class Collected:
         write_table(empty, collected._messages_path)
         collected.quantities = pl.DataFrame(schema=QUANTITY_SCHEMA)
         collected.calls, collected.cores, collected.layers = {}, {}, {}
+        collected.proof = None
         if record.recorder is not None:
             record.recorder.discard()
         collected.reasons = [*record.reasons, reason]
@@ -451,6 +455,15 @@ class Collected:
         )
         return document, [*reasons, *unjoined(document)]
 
+    def _proof(self) -> Proof | None:
+        """Return the result of a run that proves security; None for other runs."""
+        record = self.record
+        if record.uninvited is None:
+            return None
+        capture = record.network.capture if record.network else None
+        specs = [node.spec for node in record.nodes]
+        return proof_of(record.uninvited, int(self.row["foreign"]), capture, specs)
+
     def _judge_saturation(self) -> None:
         """Set the outcome if messages remained in a queue, or if the backlog grew without end.
 
@@ -692,6 +705,7 @@ class Collected:
             "seconds": record.seconds,
             "syscalls": self.calls or None,
             **({"layers": self.layers} if self.layers else {}),
+            **({"proof": self.proof.document} if self.proof else {}),
             "cores": self.cores or None,
             **_host_document(record),
             **({"hosts": self._hosts_document()} if record.clock_relations else {}),

@@ -52,7 +52,10 @@ def host(name, cache, mode=None):
 def test_each_host_has_the_private_keys_of_its_own_processes_alone(tmp_path):
     near, far = host("near", tmp_path / "near"), host("far", tmp_path / "far")
     authority = Authority()
-    subjects = [Subject("subscriber-0", near, (ADDRESS,)), Subject("broker", far, ("10.77.0.3",))]
+    subjects = [
+        (near, Subject("subscriber-0", (ADDRESS,))),
+        (far, Subject("broker", ("10.77.0.3",))),
+    ]
     placed = place(authority, "ww0", subjects)
     assert placed.keys() == {"subscriber-0", "broker"}
     for process, cache in (("subscriber-0", "near"), ("broker", "far")):
@@ -77,8 +80,8 @@ def test_documents_name_their_subject_and_the_authority_signed_them(tmp_path):
     authority = Authority()
     documents = {"security.permissions": DOCUMENT}
     words = {"token": "ww0"}
-    subject = Subject("subscriber-0", host("near", tmp_path), (ADDRESS,), documents, words)
-    (paths,) = place(authority, "ww0", [subject]).values()
+    subject = Subject("subscriber-0", (ADDRESS,), documents, words)
+    (paths,) = place(authority, "ww0", [(host("near", tmp_path), subject)]).values()
     assert set(paths) == {*KEYS} - {"security.governance"}
     verify = [
         "openssl", "smime", "-verify", "-in", paths["security.permissions"],
@@ -91,9 +94,9 @@ def test_documents_name_their_subject_and_the_authority_signed_them(tmp_path):
 
 
 def test_a_key_that_others_can_read_is_refused(tmp_path):
-    subject = Subject("broker", host("near", tmp_path, mode=0o644), (ADDRESS,))
+    readable = host("near", tmp_path, mode=0o644)
     with pytest.raises(UsageError, match=r"key.pem on host near: found the mode 644.*allowed: 600"):
-        place(Authority(), "ww0", [subject])
+        place(Authority(), "ww0", [(readable, Subject("broker", (ADDRESS,)))])
 
 
 def test_a_service_without_credentials_has_empty_placeholders():

@@ -28,7 +28,46 @@ pub fn configuration(kit: &Kit, listen: &[&str], connect: &[&str]) -> zenoh::Res
     ] {
         config.insert_json5(key, &value.to_string())?;
     }
+    if is_secured(kit) {
+        for (key, value) in credentials(kit) {
+            config.insert_json5(&format!("transport/link/tls/{key}"), &value.to_string())?;
+        }
+    }
     Ok(config)
+}
+
+/// Returns whether links use TLS, in which both sides show a certificate (C-43).
+pub fn is_secured(kit: &Kit) -> bool {
+    kit.string("settings.security") == "on"
+}
+
+/// Returns the protocol in endpoints. Zenoh secures TCP by TLS, and UDP not at all.
+pub fn protocol(kit: &Kit) -> Result<&str, Error> {
+    match (is_secured(kit), kit.string("settings.transport")) {
+        (false, transport) => Ok(transport),
+        (true, "tcp") => Ok("tls"),
+        (true, transport) => {
+            Err(Error::bad_spec("settings.transport", transport, "tcp with security = on"))
+        }
+    }
+}
+
+/// Returns the keys of TLS. A node without a certificate shows none when it connects.
+fn credentials(kit: &Kit) -> Vec<(&'static str, Value)> {
+    let mut table = vec![("root_ca_certificate", kit.string("tls.authority").into())];
+    let (certificate, key) = (kit.string("tls.certificate"), kit.string("tls.key"));
+    if !certificate.is_empty() {
+        table.push(("enable_mtls", true.into()));
+        for (name, path) in [
+            ("listen_certificate", certificate),
+            ("listen_private_key", key),
+            ("connect_certificate", certificate),
+            ("connect_private_key", key),
+        ] {
+            table.push((name, path.into()));
+        }
+    }
+    table
 }
 
 /// Returns "client" if the nodes connect only to a router, which is then their only endpoint.
@@ -41,9 +80,9 @@ pub fn mode_of(kit: &Kit) -> &'static str {
 
 pub fn free_port(host: &str, transport: &str) -> Result<u16, Error> {
     let any = (host, 0);
-    Ok(if transport == "tcp" {
-        TcpListener::bind(any)?.local_addr()?.port()
-    } else {
+    Ok(if transport == "udp" {
         UdpSocket::bind(any)?.local_addr()?.port()
+    } else {
+        TcpListener::bind(any)?.local_addr()?.port()
     })
 }

@@ -8,10 +8,16 @@ use wattwire_kit::{failed, now_ns, sleep_until_ns, Error, Guarantee, Kit, Librar
 use zenoh::qos::{CongestionControl, Reliability};
 use zenoh::Wait;
 
-use crate::configuration::{configuration, free_port, mode_of, SHARED_BYTES_MIN};
+use crate::configuration::{
+    configuration, free_port, is_secured, mode_of, protocol, SHARED_BYTES_MIN,
+};
 use crate::segments;
 
 const LISTEN_ATTEMPTS: usize = 5;
+/// Zenoh tells the node that connects nothing but a timeout; the log of the other node has why.
+const REFUSALS: &str = "off,zenoh_link_tls=warn";
+const WHY: &str = "; if a certificate was refused, the log of the process that listens says why";
+const NOT_TOLD: &str = "not told by the library";
 
 pub struct Session {
     pub kit: &'static Kit,
@@ -43,8 +49,8 @@ impl Session {
         }
     }
 
-    fn listen_and_connect(kit: &'static Kit, connect: &[&str]) -> Result<Self, Error> {
-        let (host, transport) = (kit.string("host.address"), kit.string("settings.transport"));
+    fn listen_and_connect(kit: &'static Kit, connect: &[String]) -> Result<Self, Error> {
+        let (host, transport) = (kit.string("host.address"), protocol(kit)?);
         let mut reason = String::new();
         let deadline_ns = now_ns() + kit.integer("ready_timeout_ms") * 1_000_000;
         for _ in 0..LISTEN_ATTEMPTS {
@@ -69,13 +75,18 @@ impl Session {
 
     pub fn connect(kit: &'static Kit) -> Result<Self, Error> {
         let endpoints = peer_endpoints(kit)?;
+        let why = if is_secured(kit) { WHY } else { "" };
         Self::open(kit, &[], &endpoints)
-            .map_err(|error| failed(format!("connect to {}: {error}", endpoints.join(", "))))
+            .map_err(|error| failed(format!("connect to {}: {error}{why}", endpoints.join(", "))))
     }
 
-    fn open(kit: &'static Kit, listen: &[&str], connect: &[&str]) -> zenoh::Result<Self> {
+    fn open(kit: &'static Kit, listen: &[&str], connect: &[String]) -> zenoh::Result<Self> {
         let created_ns = now_ns();
-        let zenoh = zenoh::open(configuration(kit, listen, connect)?).wait()?;
+        if is_secured(kit) {
+            zenoh::init_log_from_env_or(REFUSALS);
+        }
+        let connect: Vec<&str> = connect.iter().map(String::as_str).collect();
+        let zenoh = zenoh::open(configuration(kit, listen, &connect)?).wait()?;
         let prefix = format!("wattwire/{}", kit.string("run"));
         Ok(Session { kit, zenoh, prefix, created_ns })
     }
@@ -126,13 +137,15 @@ impl Session {
         let links: Vec<_> = self.zenoh.info().links().wait().collect();
         let is_shm = self.zenoh.info().transports().wait().any(|transport| transport.is_shm());
         let blocks = congestion == CongestionControl::Block;
-        let transport = match links.first() {
+        let used = match links.first() {
             Some(link) => link.dst().protocol().to_string(),
-            None => self.kit.string("settings.transport").to_string(),
+            None => protocol(self.kit).unwrap_or_default().to_string(),
         };
+        let is_tls = used == "tls";
+        let transport = if is_tls { "tcp".to_string() } else { used };
         let reliability =
             if reliability == Reliability::Reliable { "reliable" } else { "best_effort" };
-        let effective = vec![
+        let mut effective = vec![
             ("transport", transport.as_str().into()),
             ("congestion_control", if blocks { "block" } else { "drop" }.into()),
             ("reliability", reliability.into()),
@@ -140,7 +153,12 @@ impl Session {
             ("shared_memory_bytes_min", SHARED_BYTES_MIN.into()),
             ("mode", mode_of(self.kit).into()),
             ("links", links.len().into()),
+            ("security", if is_tls { "on" } else { "off" }.into()),
         ];
+        if is_tls {
+            effective.push(("security_protocol", NOT_TOLD.into()));
+            effective.push(("security_cipher", NOT_TOLD.into()));
+        }
         let reliable = transport == "tcp" && blocks;
         self.kit.ready(&Ready {
             matched: Some(matched),
@@ -160,12 +178,15 @@ impl Session {
     }
 }
 
-fn peer_endpoints(kit: &Kit) -> Result<Vec<&str>, Error> {
+/// Returns the peers with this node's protocol: one that is not secured speaks plainly to all.
+fn peer_endpoints(kit: &Kit) -> Result<Vec<String>, Error> {
     let endpoints = kit.strings("peers.endpoints");
-    let known = |e: &&str| e.starts_with("tcp/") || e.starts_with("udp/");
+    let known = |e: &&str| ["tcp/", "udp/", "tls/"].iter().any(|protocol| e.starts_with(protocol));
     if endpoints.is_empty() || !endpoints.iter().all(known) {
         let (key, found) = ("peers.endpoints", endpoints.join(", "));
-        return Err(Error::bad_spec(key, found, "tcp/HOST:PORT or udp/HOST:PORT"));
+        return Err(Error::bad_spec(key, found, "PROTOCOL/HOST:PORT, of tcp, udp, tls"));
     }
-    Ok(endpoints)
+    let protocol = protocol(kit)?;
+    let address = |e: &&str| e.split_once('/').map_or("", |(_, address)| address).to_string();
+    Ok(endpoints.iter().map(|e| format!("{protocol}/{}", address(e))).collect())
 }

@@ -1,0 +1,106 @@
+"""Tests of the proof of security: the search for the fill, and what uninvited nodes received."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from contract.conformance.payload import payload, record
+from wattwire.run.proof.fill import PIECE_BYTES, fill_of, frames_with_fill
+from wattwire.run.proof.result import proof_of
+
+SEED = 0x0012_3456_789A_BCDE
+
+
+def spec(length=256, encoding="bytes", literal=""):
+    return {
+        "payload.bytes": length, "payload.encoding": encoding, "payload.literal": literal,
+        "payload.seed": SEED,
+    }  # fmt: skip
+
+
+def capture(*frames):
+    header = struct.pack("<IHHIIII", 0xA1B2_3C4D, 2, 4, 0, 0, 65_536, 1)
+    sized = ((len(frame), frame) for frame in frames)
+    return header + b"".join(struct.pack("<IIII", 1, 2, n, n) + frame for n, frame in sized)
+
+
+@pytest.mark.parametrize("encoding", ["bytes", "text"])
+@pytest.mark.parametrize("length", [64, 80, 1024, 5003])
+def test_the_fill_is_what_the_contract_puts_into_plain_messages(encoding, length):
+    whole = payload(7, 1, length, SEED, encoding == "text")
+    fill = fill_of(spec(length, encoding))
+    unit = 2 if encoding == "text" else 1
+    assert whole[16 * unit : length - 8 * unit] == fill
+
+
+def test_the_fill_of_a_record_is_its_name():
+    assert fill_of(spec(128, "record")).decode() == record(1, 2, 128, SEED)["name"]
+
+
+def test_a_literal_and_a_short_payload_have_no_fill():
+    assert fill_of(spec(literal="Hello")) == b""
+    assert fill_of(spec(16)) == b""
+
+
+@pytest.mark.parametrize("begin", range(9))
+@pytest.mark.parametrize("offset", [0, 1, 7, 42])
+def test_a_piece_of_16_bytes_is_found_wherever_it_begins(begin, offset):
+    fill = fill_of(spec())
+    piece = fill[begin : begin + PIECE_BYTES]
+    assert frames_with_fill(capture(b"x" * 60, b"y" * offset + piece + b"z"), [fill]) == 1
+
+
+@pytest.mark.parametrize("begin", range(9))
+def test_fifteen_bytes_are_no_piece(begin):
+    fill = fill_of(spec())
+    frame = b"y" * 9 + fill[begin : begin + PIECE_BYTES - 1] + bytes([fill[begin + 15] ^ 1])
+    assert frames_with_fill(capture(frame, fill[:8] + fill[16:24]), [fill]) == 0
+
+
+def test_a_piece_across_two_frames_is_none_and_a_frame_counts_once():
+    fill = fill_of(spec(1024))
+    assert frames_with_fill(capture(b"a" + fill[:10], fill[10:20]), [fill]) == 0
+    assert frames_with_fill(capture(fill, b"", fill[100:300] + fill[:50]), [fill]) == 2
+
+
+def test_random_frames_and_other_fills_contain_none():
+    fill, other = fill_of(spec()), fill_of({**spec(), "payload.seed": SEED ^ 1})
+    assert frames_with_fill(capture(other * 20), [fill]) == 0
+    assert frames_with_fill(capture(other * 20, fill), [fill, other]) == 2
+
+
+def test_a_capture_that_ends_within_a_frame_is_searched_up_to_it():
+    fill = fill_of(spec())
+    assert frames_with_fill(capture(fill, fill)[:-1], [fill]) == 1
+    assert frames_with_fill(b"", [fill]) == 0
+
+
+def entry(received):
+    return {"process": "uninvited-open-subscriber", "admitted": True, "received": received}
+
+
+def test_the_result_counts_the_messages_of_both_sides_and_deletes_the_capture(tmp_path):
+    path = tmp_path / "frames.pcap"
+    path.write_bytes(capture(fill_of(spec()), b"x" * 80))
+    proof = proof_of([entry(3), entry(4)], 5, path, [spec()])
+    assert proof.columns == {
+        "uninvited_received": 7, "uninvited_delivered": 5, "fill_on_link": 1,
+    }  # fmt: skip
+    assert proof.document["frames_searched"] == 2
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("has_capture", "specs", "reason"),
+    [(False, [spec()], "no link emulator"), (True, [spec(literal="Hello")], "16 bytes of fill")],
+)
+def test_an_unknown_number_is_absent_with_its_reason(tmp_path, has_capture, specs, reason):
+    path = tmp_path / "frames.pcap"
+    if has_capture:
+        path.write_bytes(capture(b"x"))
+    proof = proof_of([entry(None)], 0, path, specs)
+    assert proof.columns["uninvited_received"] is None
+    assert proof.columns["fill_on_link"] is None
+    assert reason in proof.document["fill_absent"]
