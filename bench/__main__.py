@@ -5,7 +5,7 @@ scale, layers, syscalls, calls. Validity, simulated: false_alarms, coverage, seq
 steady_state; with planted load: validity; copro --seeds. Compared with another commit: kits --old
 REV, summary_row --old REV. Steps and threads of a round trip: steps. Layers: layer_delays.
 Independent tools: peers, exec, topics. Variants: exec_variants. Robot and co-processor: copro.
-As root: links, planted_links. Prints Markdown.
+Secured cells: security; as root: proof, links, planted_links. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from bench import (
 from bench.coprocessing import bridge_memory, engines, planted_break_even, round_trips
 from bench.nodes import Bench, bench, make_cells_known, own_cost_roles
 from bench.pairs import PAIRS, abba, compared, lost_pairs, table
-from bench.peers import commands, pipeline, step_costs, tools, topics
+from bench.peers import commands, pipeline, secured, step_costs, tools, topics
 from bench.peers.libraries import comparisons
 from bench.recorded_layers import costs, delays
-from bench.rigs import bridges, links, planted_links
+from bench.rigs import bridges, links, planted_links, proof
 from bench.runs_simulated import confirming, run_order, steady_state, strata, variants
 from bench.turns import NO_REAL_TIME_NOTICE, on_cores, real_time_on_last_core
 from wattwire.rig.bare_clients import bare_server, printed_ns
@@ -122,6 +122,12 @@ def libraries(workbench: Bench, pairs: int) -> None:
         "\n## Ping-pong compared with a bare client of the same library, 64 B, median round trip\n"
     )
     print(table(list(comparisons(workbench, pairs))), flush=True)
+
+
+def securing(workbench: Bench, pairs: int, cells: Sequence[str]) -> None:
+    """Compare secured cells with bare clients of their library that are secured alike."""
+    print("\n## Ping-pong of secured cells, 64 B, median round trip\n")
+    print(table(list(secured.comparisons(workbench, pairs, cells))), flush=True)
 
 
 def coprocessing(workbench: Bench, pairs: int) -> None:
@@ -284,13 +290,14 @@ BRIDGES, LINKS, PLANTED_LINKS = "bridges", "links", "planted_links"
 COPRO = "copro"
 STEPS = "steps"
 LAYER_DELAYS = "layer_delays"
+SECURITY, PROOF = "security", "proof"
 PEERS, EXEC, EXEC_VARIANTS, TOPICS = "peers", "exec", "exec_variants", "topics"
 ON_REQUEST = (
     VALIDITY, KITS, SUMMARY_ROW, BRIDGES, LINKS, PLANTED_LINKS, COPRO, STEPS, PEERS, EXEC,
-    EXEC_VARIANTS, LAYER_DELAYS, TOPICS,
+    EXEC_VARIANTS, LAYER_DELAYS, TOPICS, SECURITY, PROOF,
 )  # fmt: skip
 TRIALS = 10_000
-IN_TURNS = {"echo", "pipeline", "libraries", "syscalls", STEPS}
+IN_TURNS = {"echo", "pipeline", "libraries", "syscalls", STEPS, SECURITY}
 
 
 def _options() -> argparse.Namespace:
@@ -305,8 +312,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--pairs", type=int, help=f"default {PAIRS}, of calls {calls.PAIRS}")
     parser.add_argument(
         "--cells", nargs="+", default=["*"], metavar="PATTERN",
-        help="of the parts calls, syscalls, kits, steps and peers: those cells, as rest/go or "
-        "'rpc/*'",
+        help="of calls, syscalls, kits, steps, peers, security and proof: those cells, as rest/go "
+        "or 'rpc/*'",
     )  # fmt: skip
     parser.add_argument(
         "--seconds", type=float,
@@ -365,6 +372,8 @@ def _report_alone(part: str, options: argparse.Namespace) -> bool:
         topics.report(options.pairs or PAIRS)
     elif part == BRIDGES:
         bridges.report(options.pairs or PAIRS, options.soak)
+    elif part == PROOF:
+        proof.report(options.pairs or proof.REPEATS, options.cells)
     elif part == LINKS:
         links.report(options.pairs or PAIRS)
     elif part == PLANTED_LINKS:
@@ -411,6 +420,8 @@ def main() -> int:
             elif part == KITS:
                 side_s, pairs = options.seconds or calls.SIDE_S, options.pairs or PAIRS
                 comparing_kits(workbench, pairs, options.old, options.cells, side_s)
+            elif part == SECURITY:
+                securing(workbench, options.pairs or PAIRS, options.cells)
             elif part == STEPS:
                 step_costs.report(workbench, options.cells)
             elif part == LAYER_DELAYS:

@@ -1,11 +1,13 @@
 """A bare Zenoh query and its reply: `pong` or `ping ENDPOINT BYTES COUNT`, peers over TCP.
 
 Pong prints its endpoint and answers until it is ended; ping prints the median round trip in ns.
+With BARE_TLS = "AUTHORITY CERTIFICATE KEY", paths of PEM files, both use TLS.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import socket
 import sys
 import time
@@ -14,6 +16,7 @@ import zenoh
 
 KEY = "bare/service"
 TIMEOUT_S = 2.0
+CREDENTIALS = os.environ.get("BARE_TLS", "").split()
 
 
 def opened(side: str, endpoint: str) -> zenoh.Session:
@@ -23,13 +26,19 @@ def opened(side: str, endpoint: str) -> zenoh.Session:
     config.insert_json5(f"{side}/endpoints", json.dumps([endpoint]))
     if side == "connect":
         config.insert_json5("listen/endpoints", "[]")
+    if CREDENTIALS:
+        authority, certificate, key = CREDENTIALS
+        table = {"root_ca_certificate": authority, "enable_mtls": True}
+        for end in ("listen", "connect"):
+            table |= {f"{end}_certificate": certificate, f"{end}_private_key": key}
+        config.insert_json5("transport/link/tls", json.dumps(table))
     return zenoh.open(config)
 
 
 def free_endpoint() -> str:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        return f"tcp/127.0.0.1:{probe.getsockname()[1]}"
+        return f"{'tls' if CREDENTIALS else 'tcp'}/127.0.0.1:{probe.getsockname()[1]}"
 
 
 def pong() -> None:

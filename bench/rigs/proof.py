@@ -1,0 +1,165 @@
+"""Prove security with planted holes: each hole must be reported in every control run `proof`.
+
+A hole is a change of one text in a copy of a middleware's folder. Each copy is measured in a
+campaign of its own, over an emulated link between two namespaces. The folders without a hole have
+an open and a secured treatment: the secured one must be proved in every run, and the payload must
+be seen on the link in every run of the open one.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bench.rigs.planted_links import toml
+from wattwire.catalog import Catalog
+from wattwire.store import Campaign
+
+REPEATS = 20
+RIG: dict[str, Any] = {
+    "hosts": {"near": {"kind": "netns"}, "far": {"kind": "netns"}},
+    "networks": {"link": {"link": "no-delay", "near": ["near"]}},
+    "placements": {"apart": {"sender": "near", "receiver": "far", "service": "far"}},
+}
+STUDY = """
+title = "Planted holes"
+[factors]
+"settings.security" = {levels}
+[fixed]
+cell = "{cell}"
+pattern = "topic"
+payload_bytes = 256
+rate_hz = 50
+network = "link"
+placement = "apart"
+[plan]
+blocks = 1
+proof_runs = {repeats}
+controls = false
+duration_s = 1
+warmup_s = 0.0
+baseline_s = 0.1
+quiet_wait_s = 0.0
+"""
+
+
+class Hole(NamedTuple):
+    """A hole in a middleware: changes (file of its folder, text, what replaces the text)."""
+
+    cell: str
+    name: str
+    changes: tuple[tuple[str, str, str], ...]
+
+
+REFUSING = "require_certificate true\n"
+TLS_OF_BROKER = f"""cafile {{tls.authority}}
+certfile {{tls.certificate}}
+keyfile {{tls.key}}
+{REFUSING}"""
+UNCHECKED, PLAIN = "authority not checked, anonymous allowed", "no encryption"
+"""With UNCHECKED, the side that accepts connections asks for no certificate. The libraries have no
+option to accept certificates of any authority and to require one.
+"""
+HOLES = (
+    Hole("mqtt/python", UNCHECKED, (("middleware.toml", REFUSING, ""),)),
+    Hole("mqtt/python", PLAIN, (
+        ("middleware.toml", TLS_OF_BROKER, ""),
+        ("python/connection.py", 'kit.setting("security") == "on"', "False"),
+    )),
+    Hole("zenoh/python", UNCHECKED, (
+        ("python/configuration.py", 'table["enable_mtls"] = True', 'table["enable_mtls"] = False'),
+    )),
+    Hole("zenoh/python", PLAIN, (
+        ("python/configuration.py", 'bool(kit.setting("security") == "on")', "False"),
+    )),
+)  # fmt: skip
+
+
+class Counts(NamedTuple):
+    """Runs of the kind `proof`: of the secured and the open treatment."""
+
+    secured: list[dict[str, Any]]
+    opened: list[dict[str, Any]]
+
+
+def measure(cell: str, repeats: int, hole: Hole | None, folder: Path) -> Counts:
+    """Measure a campaign of a cell with a hole, or without any; return its rows `proof`."""
+    folder.mkdir()
+    environment = dict(os.environ)
+    if hole is not None:
+        plant(hole, folder / "root")
+        known = filter(None, [str(folder / "root"), environment.get("WATTWIRE_PATH")])
+        environment["WATTWIRE_PATH"] = os.pathsep.join(known)
+    levels = '["on"]' if hole else '["off", "on"]'
+    study, rig, campaign = folder / "study.toml", folder / "rig.toml", folder / "campaign"
+    study.write_text(STUDY.format(cell=cell, repeats=repeats, levels=levels))
+    rig.write_text(toml(RIG))
+    subprocess.run(
+        [sys.executable, "-m", "wattwire", "run", str(study), "--rig", str(rig), "--campaign",
+         str(campaign), "--look", "--yes", "--no-report", "--plain"],
+        check=True, stdout=subprocess.DEVNULL, env=environment,
+    )  # fmt: skip
+    stored = Campaign(campaign)
+    try:
+        rows = [row for row in stored.rows() if row.get("control") == "proof"]
+    finally:
+        stored.close()
+    rows = [row for row in rows if row.get("uninvited_received") is not None]
+    level = "factor.settings.security"
+    return Counts(
+        [row for row in rows if row.get(level, "on") == "on"],
+        [row for row in rows if row.get(level) == "off"],
+    )
+
+
+def plant(hole: Hole, root: Path) -> None:
+    """Copy the middleware of a hole to a root of its own, with the hole."""
+    source = Catalog().cell(hole.cell).middleware.folder
+    copy = root / "middleware" / source.name
+    shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__", "tests", "target"))
+    for file, find, replacement in hole.changes:
+        path = copy / file
+        text = path.read_text(encoding="utf-8")
+        if text.count(find) != 1:
+            found = text.count(find)
+            raise ValueError(f"{path}: found {find!r} {found} times, so no hole can be planted")
+        path.write_text(text.replace(find, replacement), encoding="utf-8")
+
+
+def is_reported(row: dict[str, Any]) -> bool:
+    """Return whether a run reports a hole."""
+    names = ("uninvited_received", "uninvited_delivered", "fill_on_link")
+    return any(row.get(name) for name in names)
+
+
+def report(repeats: int, patterns: Sequence[str] = ("*",)) -> None:
+    """Print a row for each cell without a hole, and for each planted hole."""
+    print("\n## Security, proved with and without planted holes\n")
+    print("| cell | hole | runs | reported | expected | verdict |\n|---|---|---|---|---|---|")
+    for cell in dict.fromkeys(hole.cell for hole in HOLES):
+        if not any(Path(cell).match(pattern) for pattern in patterns):
+            continue
+        with tempfile.TemporaryDirectory(prefix="wattwire-bench-") as name:
+            sound = measure(cell, repeats, None, Path(name, "sound"))
+            _print(cell, "none, secured", sound.secured, repeats, 0)
+            seen = [row for row in sound.opened if row.get("fill_on_link")]
+            _print(cell, "none, open", seen, repeats, repeats)
+            for number, hole in enumerate(each for each in HOLES if each.cell == cell):
+                holed = measure(cell, repeats, hole, Path(name, str(number)))
+                _print(cell, hole.name, holed.secured, repeats, repeats)
+
+
+def _print(
+    cell: str, hole: str, rows: Sequence[dict[str, Any]], repeats: int, expected: int
+) -> None:
+    reported = sum(is_reported(row) for row in rows)
+    is_whole = len(rows) == repeats or expected
+    verdict = "passed" if reported == expected and is_whole else "failed"
+    cells = f"{len(rows)} | {reported} of {repeats} | {expected}"
+    print(f"| {cell} | {hole} | {cells} | {verdict} |", flush=True)
