@@ -45,6 +45,9 @@ class OuterEnd:
         if not port.isdecimal():
             raise BadSpec("peers.endpoints", endpoints, "the broker as HOST:PORT")
         try:
+            if self.kit.setting("outer_security") == "on":
+                keys = ("tls.authority", "tls.certificate", "tls.key")
+                self.client.tls_set(*(self.kit.spec[key] for key in keys))
             self.client.connect(host, int(port))
         except OSError as error:
             raise MiddlewareFailed(f"no broker at {host}:{port} ({error})") from error

@@ -28,6 +28,7 @@ class OuterEnd:
         self._congestion = congestion.BLOCK if is_reliable else congestion.DROP
         self._publisher: zenoh.Publisher | None = None
         self._mode = "client" if kit.setting("outer_via") == "router" else "peer"
+        self._protocol = "tls" if kit.setting("outer_security") == "on" else "tcp"
         connects = is_entry or self._mode == "client"
         self.zenoh = self._connect() if connects else self._listen()
 
@@ -44,7 +45,18 @@ class OuterEnd:
             "transport/shared_memory/enabled": False,  # the other end is on another host
         }.items():
             config.insert_json5(key, json.dumps(value))
+        if self._protocol == "tls":
+            config.insert_json5("transport/link/tls", json.dumps(self._credentials()))
         return zenoh.open(config)
+
+    def _credentials(self) -> dict[str, Any]:
+        """Return the table of TLS, in which both sides show a certificate of the run (C-43)."""
+        certificate, key = self.kit.spec["tls.certificate"], self.kit.spec["tls.key"]
+        authority = self.kit.spec["tls.authority"]
+        table: dict[str, Any] = {"root_ca_certificate": authority, "enable_mtls": True}
+        for side in ("listen", "connect"):
+            table |= {f"{side}_certificate": certificate, f"{side}_private_key": key}
+        return table
 
     def _connect(self) -> zenoh.Session:
         endpoints = self.kit.spec["peers.endpoints"]
@@ -60,7 +72,7 @@ class OuterEnd:
     def _listen(self) -> zenoh.Session:
         host, reason = self.kit.spec["host.address"], ""
         for _ in range(LISTEN_ATTEMPTS):
-            endpoint = f"tcp/{host}:{_free_port(host)}"
+            endpoint = f"{self._protocol}/{host}:{_free_port(host)}"
             try:
                 session = self._open([endpoint], [])
             except zenoh.ZError as error:  # another program may have taken the port

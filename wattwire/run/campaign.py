@@ -88,6 +88,7 @@ class CampaignRunner:
         self._builder: Builder | None = None
         self._busy_reported = False
         self._not_repeated: set[str] = set()
+        self._cleaned_tokens: list[str] = []
         campaign.lock()
         note_names(campaign.path, private_places(campaign.path, catalog.roots))
 
@@ -244,6 +245,9 @@ class CampaignRunner:
             self._hosts = None
         if self._hosts is None:
             self._hosts = Hosts(self._rig, self.campaign.path / "agent" / "hosts")
+            for token in self._cleaned_tokens:  # an agent that was killed has left private keys
+                for host in self._hosts.by_name.values():
+                    host.forget_private(token)
         return self._hosts.by_name
 
     def _far_hosts(self) -> Mapping[str, Host]:
@@ -561,6 +565,7 @@ class CampaignRunner:
 
     def _clean(self, agent: AgentClient, token: str) -> None:
         """Remove the leftovers of an attempt from this machine and all hosts with an agent."""
+        self._cleaned_tokens.append(token)
         agent.request("clean", run=token)
         here(agent).forget_private(token)
         for connected in () if self._hosts is None else self._hosts.by_name.values():

@@ -17,7 +17,7 @@ from wattwire.hosts.reassembly import FRAGMENTED_FROM_BYTES, WAIT_MAX_S
 from wattwire.model.deployment import PATTERNS, node_count, sender_rate_hz
 from wattwire.model.flows import flow_parts
 from wattwire.model.rig import NETNS
-from wattwire.model.study import Plan, Study
+from wattwire.model.study import PROOF, Plan, Study
 from wattwire.model.treatment import Treatment
 from wattwire.model.warm_up import AUTO, SETTLING, SETTLING_CALLS, SETTLING_S
 from wattwire.model.words import count
@@ -27,6 +27,7 @@ from wattwire.run.node_specs import (
     nodes_record_bytes,
     records_of_run,
 )
+from wattwire.run.proof import WAIT_S
 
 START_S = 1.5
 """Starting, matching and ending nodes: 0.3 s (native) to 4 s (slow discovery). The start of a
@@ -192,6 +193,8 @@ def run_seconds(
         window_s = min(SETTLING_S, expected.call_s * SETTLING_CALLS)
     elif _closed(treatment):
         window_s += min(plan.warmup_max_s, expected.call_s * expected_warm_up_calls(study))
+    if control == PROOF:
+        window_s += WAIT_S
     stated_s = 2 * plan.baseline_s + plan.drain_ms(len(study.rig.hosts)) / 1000 + plan.cooldown_s
     return stated_s + window_s + expected.start_s
 

@@ -901,8 +901,10 @@ class OneRun:
 
 
 def needs_credentials(node: RunNode) -> bool:
-    """Return whether a node has TLS (C-35) or security (C-43)."""
+    """Return whether a node has TLS (C-35) or security (C-43), or is a secured bridge process."""
     middleware = node.program.middleware
+    if isinstance(node.program, Bridge):
+        return node.program.outer.is_secured(node.program.outer_settings)
     settings = {name: node.spec[f"settings.{name}"] for name in middleware.settings}
     tls = middleware.setting_with(TLS)
     return middleware.is_secured(settings) or bool(tls and settings[tls])

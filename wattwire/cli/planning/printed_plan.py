@@ -28,7 +28,7 @@ from wattwire.model.cores.descriptions import core_lines
 from wattwire.model.errors import EXIT_OK, MissingError, UsageError
 from wattwire.model.publication import READER_FILE
 from wattwire.model.rig import SSH
-from wattwire.model.study import PROFILED, Study, parse_study
+from wattwire.model.study import PROFILED, PROOF, Study, parse_study
 from wattwire.model.treatment import Level, Treatment
 from wattwire.model.validity import ValidityLimits, disabled_limits
 from wattwire.model.warm_up import (
@@ -175,6 +175,8 @@ def _headline(
     extra_runs += f" + {plural(settling, 'settling run')}" if settling else ""
     profiled = sum(run.control == PROFILED for run in runs)
     extra_runs += f" + {plural(profiled, 'run')} for layers" if profiled else ""
+    proofs = sum(run.control == PROOF for run in runs)
+    extra_runs += f" + {plural(proofs, 'proof')} of security" if proofs else ""
     controls = f" and {plural(control, 'control run')}" if control else ""
     build_time = duration_words(sum(builds.values()))
     build_part = f", after {plural(len(builds), 'build')} in about {build_time}" if builds else ""

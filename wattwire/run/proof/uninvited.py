@@ -21,6 +21,7 @@ from wattwire.rig.agent import AgentError
 from wattwire.rig.builds import CellBuild
 from wattwire.run.credentials import KEYS
 from wattwire.run.node_specs import RunNode, check_spec
+from wattwire.run.proof import WAIT_S
 from wattwire.run.run_processes import BrokenContractError, RunProcesses
 
 OPEN, ANONYMOUS, STRANGER = "open", "anonymous", "stranger"
@@ -30,10 +31,10 @@ KINDS = {
     STRANGER: "shows a certificate of another authority",
 }
 """Kinds of uninvited nodes, with what each of them does. Only OPEN exists in an open treatment."""
-WAIT_S = 5.0
-"""Time for uninvited nodes to find their way in, before the messages of the run begin."""
 TRY_MS = 600_000
 """Their time until READY, so that they try until the run ends them."""
+RETRY_S = 0.5
+"""Pause before nodes that were refused try again."""
 END_S = 5.0
 
 
@@ -105,6 +106,7 @@ class UninvitedNodes:
             folder,
         )
         self._breaches: dict[str, str] = {}
+        self._tries = dict.fromkeys(self._names, 0)
 
     def host_of(self, process: str) -> Host:
         """Return the host of an uninvited node."""
@@ -116,10 +118,11 @@ class UninvitedNodes:
         endpoints: Mapping[str, list[str]],
         credentials: Mapping[str, Mapping[str, str]],
     ) -> None:
-        """Start them, and wait until each is READY or has ended, at most WAIT_S.
+        """Start them, and wait until each is READY, at most WAIT_S. Those that end start again.
 
         `endpoints` and `credentials` belong to processes; credentials are spec key → path.
         """
+        commands = {}
         for each in self.uninvited:
             host, out = self.host_of(each.process), self._processes.out_of(each.process)
             build = builds[each.node.program.known_as]
@@ -134,8 +137,21 @@ class UninvitedNodes:
             spec = out / "spec.json"
             host.write(spec, json.dumps(content, indent=1).encode())
             argv = [*build.argv, "--spec", str(spec), "--out", str(out)]
-            self._processes.spawn(each.process, argv, build.env)
-        self._wait("READY", self._names, time.monotonic() + WAIT_S)
+            commands[each.process] = argv, build.env
+        deadline_s, waiting = time.monotonic() + WAIT_S, self._names
+        while waiting:
+            for name in waiting:
+                self._processes.spawn(name, *commands[name])
+                self._tries[name] += 1
+            self._wait("READY", waiting, deadline_s)
+            time.sleep(max(0.0, min(RETRY_S, deadline_s - time.monotonic())))
+            waiting = self._refused() if time.monotonic() < deadline_s else []
+
+    def _refused(self) -> list[str]:
+        """Return the nodes that have ended before READY, without those that broke the contract."""
+        states, ready = self._processes.states, self._with_line("READY")
+        ended = [name for name in self._names if states[name].exit is not None]
+        return [name for name in ended if name not in ready and name not in self._breaches]
 
     def go(self, starts_ns: Mapping[str, int]) -> None:
         """Send GO to those that are READY; `starts_ns` maps each host to its start."""
@@ -196,6 +212,7 @@ class UninvitedNodes:
             "kind": each.kind,
             "role": each.node.role,
             "host": each.host,
+            "tries": self._tries[each.process],
             "admitted": is_ready,
             "end": end,
             "received": received,
