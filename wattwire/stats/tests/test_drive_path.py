@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from wattwire.stats.drive_path import (
+from wattwire.stats.motion.drive_path import (
     DrivePath,
     distances,
     drive_path,

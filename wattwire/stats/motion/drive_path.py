@@ -101,7 +101,7 @@ def lap_drift(path: DrivePath, lap_s: float, laps: int) -> Drift | TooFew:
     """Return the drift of the last lap from the first one; each lap takes `lap_s` (s)."""
     if laps < 2:
         return TooFew(laps, 2, "laps")
-    within_s = (np.arange(INSTANTS) + 0.5) * (lap_s / INSTANTS)
+    within_s = (np.arange(INSTANTS, dtype=np.float64) + 0.5) * (lap_s / INSTANTS)
     first, last = path.poses(within_s), path.poses((laps - 1) * lap_s + within_s)
     return distances(first[:, :2], last[:, :2])
 
@@ -109,9 +109,7 @@ def lap_drift(path: DrivePath, lap_s: float, laps: int) -> Drift | TooFew:
 def distances(first: FloatArray, last: FloatArray) -> Drift:
     """Return the distances between the positions (m) of two laps, each of shape [times, 2]."""
     apart_m = np.hypot(*(last - first).T)
-    return Drift(
-        float(apart_m.mean()), float(np.quantile(apart_m, 0.95)), float(apart_m.max())
-    )
+    return Drift(float(apart_m.mean()), float(np.quantile(apart_m, 0.95)), float(apart_m.max()))
 
 
 def _chord(
