@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from wattwire.model.drive import DRIVE, Drive
 from wattwire.model.errors import UsageError
 from wattwire.model.flows import FLOW, FlowSpec
 from wattwire.model.limits import Limit
@@ -23,7 +24,10 @@ PART = "only"
 """Key of a measured campaign's study that contains the requested part of the design."""
 ADDED_KEYS = ("name", PART)
 """Keys that `wattwire run` adds to the study's document."""
-_TABLES = {"plan": Plan, "meters": MeterUse, VALIDITY: ValidityLimits, "answers": AnswerRules}
+_TABLES = {
+    "plan": Plan, "meters": MeterUse, VALIDITY: ValidityLimits, "answers": AnswerRules,
+    DRIVE: Drive,
+}  # fmt: skip
 _LISTS = {
     "question": Question, "limit": Limit, "paper_path": Walk, "table": ShownTable,
     "figure": ShownFigure, "ranking": ShownRanking, FLOW: FlowSpec,

@@ -193,6 +193,24 @@ _TIMES = (
         "closed loop to the last counted call"),
 )  # fmt: skip
 
+_DRIVE = (
+    Metric("drift_mean_m", "m",
+        "distance of the last lap from the first at equal times, on the path that the arrivals of "
+        "the commands drive, mean over a lap",
+        title="mean drift of the robot", also=r"drift(_mean)?(_c?m)?"),
+    Metric("drift_p95_m", "m", "95th percentile of these distances over a lap",
+        title="95th percentile of drift", also=r"drift_p95(_c?m)?"),
+    Metric("drift_max_m", "m", "greatest of these distances",
+        title="greatest drift", also=r"drift_max(_c?m)?"),
+    Metric("drive_end_x_m", "m", "end of the last lap, along the first heading from the start"),
+    Metric("drive_end_y_m", "m", "end of the last lap, to the left of the first heading"),
+    Metric("drive_end_heading_deg", "°", "heading at the end of the last lap, from the first"),
+    Metric("commands_late", "messages", "commands that arrived later than a period after their due "
+        "time", title="commands late"),
+    Metric("commands_lost", "messages", "commands that did not arrive", title="commands lost"),
+    Metric("watchdog_stops", "", "times that the watchdog stopped the robot between two commands"),
+)  # fmt: skip
+
 _COSTS = (
     Metric("cpu_us_per_message", "µs",
         "CPU time of nodes and services in cost_window_s, per message",
@@ -421,8 +439,8 @@ _PROCESS_TABLE = (
 )  # fmt: skip
 
 REGISTRY: tuple[Metric, ...] = (
-    *_IDENTITY, *_MESSAGES, *_RATES, *_TIMES, *_COSTS, *_ENERGY, *_SYSTEM_CALLS, *_CONDITIONS,
-    *_DERIVED, *_COMMANDS,
+    *_IDENTITY, *_MESSAGES, *_RATES, *_TIMES, *_DRIVE, *_COSTS, *_ENERGY, *_SYSTEM_CALLS,
+    *_CONDITIONS, *_DERIVED, *_COMMANDS,
 )  # fmt: skip
 METRICS: dict[str, Metric] = {metric.name: metric for metric in REGISTRY}
 PROCESS_COLUMNS: dict[str, Metric] = {metric.name: metric for metric in _PROCESS_TABLE}

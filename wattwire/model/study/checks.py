@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from wattwire.model.deployment import EXEC, PATTERNS
+from wattwire.model.drive import DRIVE, check_drive
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.flows import EXCLUDED_KEYS, FLOW, FLOWS, OWN_KEYS, check_name, names_in
 from wattwire.model.study.levels import may_vary
@@ -210,6 +211,41 @@ def check_flows(study: Study, where: str) -> None:
                 f"{level!r}; name each once"
             )
         sets[frozenset(names)] = level
+
+
+def check_commands(study: Study, where: str) -> None:
+    """Raise UsageError if the messages of a study with a drive cannot be a robot's commands."""
+    if study.drive is None:
+        return
+    place = f"{where}: {DRIVE}"
+    named = [flow for flow in study.flows if flow.name == study.drive.flow]
+    if study.flows:
+        check_name(study.flows, study.drive.flow, f"{place}.flow")
+    elif study.drive.flow:
+        raise UsageError(
+            f"{place}.flow: found {study.drive.flow!r}, but the study has no table [[{FLOW}]]; "
+            "delete it"
+        )
+    for key, allowed in ("pattern", "topic"), ("loop", "open"), ("clients", 1):
+        levels = _levels(study, key)
+        if levels != [allowed] and not study.flows:
+            raise UsageError(
+                f"{place}: {key}: found {', '.join(map(str, levels))}; allowed: {allowed}, because "
+                "the robot is the only subscriber of a topic with commands"
+            )
+    if study.flows:
+        periods_s = {f"rate_hz {flow.rate_hz:g} of {flow.name}": 1 / flow.rate_hz for flow in named}
+    else:
+        periods_s = {f"interval_s {level}": float(level) for level in _levels(study, "interval_s")}
+        rates = _levels(study, "rate_hz")
+        periods_s |= {f"rate_hz {level}": 1 / float(level) for level in rates}
+    check_drive(study.drive, periods_s, study.plan.duration_s, where)
+
+
+def _levels(study: Study, key: str) -> list[Level]:
+    """Return the levels of a key, varied or held; none if the study does not have it."""
+    held = study.held
+    return list(study.factors.get(key, (held[key],) if key in held else ()))
 
 
 def check_settings_in_use(study: Study, where: str) -> None:

@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from wattwire.model.deployment import EXEC, ONE_WAY, PLACED, parse_request
+from wattwire.model.drive import DRIVE, parse_drive
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.fields import merge, read_table
 from wattwire.model.flows import FLOW, TOPOLOGY, FlowSpec, parse_flows, parse_topology
@@ -21,6 +22,7 @@ from wattwire.model.setting_keys import with_flat_settings
 from wattwire.model.study.answerable import check_answerable, check_baselines, check_claims
 from wattwire.model.study.checks import (
     check_answer_rules,
+    check_commands,
     check_factors,
     check_flows,
     check_held,
@@ -42,7 +44,7 @@ TOP_KEYS = frozenset(
     {"title", "goal", "source", "published", "question", "factors", "fixed", "plan", "meters",
      "validity", "answers", "exclude", "include", "presets", "limit", "variants", "paper_path",
      "awaits", VERSION_MIN, "table", "figure", "ranking", BREAK_EVEN, FLOW, TOPOLOGY,
-     CLAIM}
+     CLAIM, DRIVE}
 )  # fmt: skip
 RIG = "rig"
 """Key of the document of the rig, which `wattwire run --rig` adds to the study."""
@@ -135,6 +137,7 @@ def parse_frozen_study(name: str, document: Mapping[str, Any], where: str) -> St
     check_held(study, where)
     check_plan(study, where)
     check_names(study, where)
+    check_commands(study, where)
     check_variants(study.variants, study.factors, where)
     return study
 
@@ -177,6 +180,7 @@ def read_study(name: str, document: Mapping[str, Any], check: CheckLevel, where:
         paper_path=parse_walks(document.get("paper_path", []), factors, study.held, check, where),
         shown=parse_shown(document, known, where),
         claims=parse_claims(document.get(CLAIM, []), known, answers.margin, check, where),
+        drive=parse_drive(document.get(DRIVE), where),
         variants=parse_variants(document.get("variants", {}), check, where),
     )
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wattwire.model.deployment import MEMBER, PATTERNS, PROCESSES, Pattern, Request
+from wattwire.model.drive import Drive
 from wattwire.model.fields import given, number
 from wattwire.model.flows import FlowSpec, TopologyFlow, flow_levels
 from wattwire.model.limits import Limit
@@ -163,6 +164,8 @@ class Study:
     """Flows that run at the same time. Without any, the pattern determines the flows."""
     request: Request | None = None
     """The command or the attached systems that `exec` measures instead of cells."""
+    drive: Drive | None = None
+    """The robot that obeys the messages of a flow as its commands; None if no robot drives."""
     document: dict[str, Any] = field(default_factory=dict)
 
     def request_of(self, treatment: Treatment) -> Request | None:

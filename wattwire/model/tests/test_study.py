@@ -38,10 +38,10 @@ def test_a_study_is_parsed_with_its_defaults():
 
 def test_an_unknown_key_names_the_file_the_key_and_the_nearest():
     assert refused(plam={}) == (
-        'study.toml: unknown key "plam"; known: answers, awaits, break_even, claim, exclude, '
-        "factors, figure, fixed, flow, goal, include, limit, meters, paper_path, plan, presets, "
-        "published, question, ranking, source, table, title, topology, validity, variants, "
-        "wattwire_min. "
+        'study.toml: unknown key "plam"; known: answers, awaits, break_even, claim, drive, '
+        "exclude, factors, figure, fixed, flow, goal, include, limit, meters, paper_path, plan, "
+        "presets, published, question, ranking, source, table, title, topology, validity, "
+        "variants, wattwire_min. "
         'Did you mean "plan"?'
     )
     assert 'plan: unknown key "bocks"' in refused(plan={"bocks": 3})

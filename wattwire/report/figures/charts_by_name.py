@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from wattwire.analysis.charts import Chart
 from wattwire.report.figures.calls import calls_chart
 from wattwire.report.figures.curves import ecdf_chart, sizes_chart
+from wattwire.report.figures.drive_paths import paths_chart
 from wattwire.report.figures.effects import interaction_chart, ratios_chart
 from wattwire.report.figures.line import line_chart
 from wattwire.report.figures.relations import heat_chart, scatter_chart
@@ -22,6 +23,7 @@ CHARTS: Mapping[str, Callable[[Chart, str, str], Spec]] = {
     "interaction": interaction_chart,
     "line": line_chart,
     "order": order_chart,
+    "paths": paths_chart,
     "ratios": ratios_chart,
     "runs": runs_chart,
     "scatter": scatter_chart,

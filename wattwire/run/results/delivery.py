@@ -197,7 +197,7 @@ def tallied(
     period_ns: int = 0,
     unrecorded: Collection[int] = (),
     clocks: NodeClocks | None = None,
-    further: PartTally | None = None,
+    further: Sequence[PartTally] = (),
     drain: Drain | None = None,
     schedules: Mapping[int, Schedule] | None = None,
     rates_span_ns: tuple[int, int] = (0, 0),
@@ -207,10 +207,10 @@ def tallied(
     The records are processed in parts. Only sums and latencies of each part remain in memory.
     `period_ns` is the period of an open loop, and the nodes in `unrecorded` left no records.
     `clocks` are the clocks of a rig's hosts. The times of `messages` are already on one clock.
-    `further` also receives each part. `drain` is the time in which receivers wait for messages that
-    are still in queues; without it, all missing messages are lost. `schedules` maps each sender of
-    an open loop that could complete its schedule to this schedule; its messages that were never
-    sent are then infinitely late. Throughput refers to `rates_span_ns`.
+    Each of `further` also receives each part. `drain` is the time in which receivers wait for
+    messages that are still in queues; without it, all missing messages are lost. `schedules` maps
+    each sender of an open loop that could complete its schedule to this schedule; its messages that
+    were never sent are then infinitely late. Throughput refers to `rates_span_ns`.
     """
     schedules = schedules or {}
     corrupt, results, latency, hops = 0, 0, LatencyTally(), HopTally(flows, unrecorded)
@@ -227,8 +227,8 @@ def tallied(
             hops.add(passages)
         corrupt += int(((part.records["flags"] & FLAG_CORRUPT) != 0).sum())
         results += sum(_sent_records(part.records, f)["counter"].n_unique() for f in of_calls)
-        if further is not None:
-            further.add(part)
+        for other in further:
+            other.add(part)
         late_us.append(lateness_us(part.records))
     lateness = schedule_lateness_us(late_us)
     del late_us

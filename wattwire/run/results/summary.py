@@ -43,6 +43,7 @@ from wattwire.run.results.convert import (
     quantities_frame,
 )
 from wattwire.run.results.costs import costs_of_hosts
+from wattwire.run.results.driving import DriveTally
 from wattwire.run.results.flows import FlowFacts, FlowTallies
 from wattwire.run.results.saturation import Schedule, Waits, backlog_growth, is_held_up
 from wattwire.run.results.uncounted_calls import counted_calls, first_counted_ns, flag_calls
@@ -73,6 +74,7 @@ class Collected:
         self._backlogs: dict[int, tuple[int, ...]] = {}
         self._waits: dict[int, Waits] = {}
         self._goals_without_result = 0
+        self._drive = self._drive_tally()
         self.messages, file_reasons = self._messages()
         self.quantities = self._quantities()
         self.readings = self._read()
@@ -91,6 +93,7 @@ class Collected:
         self.layers, layer_reasons = self._layers()
         self.reasons += layer_reasons
         self.row = {**self._responses(models), **figures}
+        self.drive = self._drive.document() if self._drive else {}
         cores_row, self.cores, cores_reasons = cores.where_it_ran(
             record, self.readings, self.row.get("sent_in_cost_window")
         )
@@ -119,6 +122,7 @@ class Collected:
         collected.quantities = pl.DataFrame(schema=QUANTITY_SCHEMA)
         collected.calls, collected.cores, collected.layers = {}, {}, {}
         collected.proof = None
+        collected.drive = {}
         if record.recorder is not None:
             record.recorder.discard()
         collected.reasons = [*record.reasons, reason]
@@ -279,7 +283,7 @@ class Collected:
             self.record.nodes[0].spec["period_ns"] if has_one_period else 0,
             self._without_records,
             record.clocks_of_nodes(),
-            of_flows,
+            [of_flows, *([self._drive] if self._drive else [])],
             self._drain(),
             schedules,
             self._rates_span_ns() if window.get("end_ns") else (0, 0),
@@ -315,6 +319,7 @@ class Collected:
         if not window.get("end_ns"):
             return row
         row |= of_window | tally.lateness | tally.between_clocks
+        row |= self._drive.summary() if self._drive else {}
         flows, counted_span_ns = record.deployment.flows, self._counted_span_ns()
         sent = None if self._sent_is_unknown() else self._sent_in_cost_window(row)
         row |= self._rates(sent)
@@ -375,6 +380,18 @@ class Collected:
                     )
                 )
         return FlowTallies(facts)
+
+    def _drive_tally(self) -> DriveTally | None:
+        """Return the tally of the robot's commands, without any parts; None if no robot drives."""
+        drive, plan = self.study.drive, self.study.plan
+        if drive is None:
+            return None
+        flows = self.record.deployment.flows
+        flow = next((flow for flow in flows if drive.flow in ("", flow.name)), None)
+        if flow is None:  # the factor `flows` omits the commands in some treatments
+            return None
+        specs = {node.node: node.spec for node in self.record.nodes}
+        return DriveTally(drive, flow, int(specs[flow.sender]["period_ns"]), plan.duration_s)
 
     def _drain(self) -> Drain | None:
         """Return the time from STOP to the end of `linger_ms` (C-15), None without STOP."""
@@ -706,6 +723,7 @@ class Collected:
             "syscalls": self.calls or None,
             **({"layers": self.layers} if self.layers else {}),
             **({"proof": self.proof.document} if self.proof else {}),
+            **({"drive": self.drive} if self.drive else {}),
             "cores": self.cores or None,
             **_host_document(record),
             **({"hosts": self._hosts_document()} if record.clock_relations else {}),

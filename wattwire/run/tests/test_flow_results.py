@@ -52,7 +52,7 @@ def columns(frame, span_ns=SPAN_NS, unrecorded=(), part_records=1 << 19, drain=N
     facts = [FlowFacts(flow, FLOWS[flow.name][1], span_ns) for flow in flows()]
     of_flows = FlowTallies(facts)
     messages = Messages.of(frame, part_records)
-    tallied = delivery.tallied(messages, flows(), 2**62, further=of_flows, drain=drain)
+    tallied = delivery.tallied(messages, flows(), 2**62, further=[of_flows], drain=drain)
     (row,) = schema.with_derived([of_flows.summary(unrecorded, None)])
     return tallied, {name: value for name, value in row.items() if ".flow." in name}
 

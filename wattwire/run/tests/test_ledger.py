@@ -186,7 +186,7 @@ def tallied(rows, flow=FLOW, late_after_ns=10**9):
     span_ns = (0, 1000)
     of_flows = FlowTallies([FlowFacts(flow, 0, span_ns)])
     result = delivery.tallied(
-        Messages.of(frame), [flow], late_after_ns, further=of_flows, rates_span_ns=span_ns
+        Messages.of(frame), [flow], late_after_ns, further=[of_flows], rates_span_ns=span_ns
     )
     of_flow = of_flows.summary((), None)[f"throughput_bytes_per_s.flow.{flow.name}"]
     assert of_flow == result.columns["throughput_bytes_per_s"]

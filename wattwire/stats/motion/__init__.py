@@ -1,0 +1,1 @@
+"""The motion of a robot: paths from commands, and laps in recorded poses."""
