@@ -5,6 +5,8 @@ use serde_json::{json, Map};
 use crate::meter::{Absent, Meter, Opened, Place, Samples, SeriesId, Tree, TreeFile};
 
 const FOLDER: &str = "sys/class/power_supply";
+/// The end of the model name of a battery whose power is not measured.
+const INVENTED: &str = "-invented";
 /// Converts µWh to µJ.
 const SECONDS_PER_HOUR: f64 = 3600.0;
 
@@ -74,6 +76,12 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
     info.insert("batteries".into(), json!(names));
     info.insert("other_supplies".into(), others.len().into());
     info.insert("skipped".into(), json!(skipped));
+    let model = |name: &str| tree.text(&format!("{FOLDER}/{name}/model_name")).unwrap_or_default();
+    let invented: Vec<&str> =
+        names.iter().copied().filter(|name| model(name).ends_with(INVENTED)).collect();
+    if !invented.is_empty() {
+        info.insert("invented".into(), json!(invented));
+    }
     let note = "unplug the machine; the meter has readings only while a battery discharges";
     info.insert("note".into(), note.into());
     Ok(Opened { meter: Box::new(PowerSupply { batteries, others }), info })

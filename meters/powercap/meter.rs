@@ -8,6 +8,8 @@ use crate::meter::{Absent, Meter, Opened, Place, Samples, SeriesId, Tree, TreeFi
 
 const FOLDER: &str = "sys/class/powercap";
 const GRANT: &str = "sudo chmod a+r /sys/class/powercap/*/energy_uj";
+/// The end of the name of a package whose energy follows a law instead of a measurement.
+const INVENTED: &str = "-invented";
 
 struct Powercap {
     zones: Vec<Zone>,
@@ -61,6 +63,11 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
     info.insert("zones".into(), subjects.into());
     info.insert("denied".into(), json!(denied));
     info.insert("skipped".into(), json!(skipped));
+    let invented: Vec<&str> =
+        zones.iter().map(|zone| zone.subject.as_str()).filter(|s| s.ends_with(INVENTED)).collect();
+    if !invented.is_empty() {
+        info.insert("invented".into(), json!(invented));
+    }
     Ok(Opened { meter: Box::new(Powercap { zones }), info })
 }
 

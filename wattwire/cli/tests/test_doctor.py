@@ -116,12 +116,26 @@ def test_the_first_line_says_whether_energy_is_measured_estimated_or_neither(
         ([meter("guess", "uj", kind="estimate")], "energy can only be estimated."),
         ([meter("time")], "no energy."),
         ([meter("joule", "uj", state="absent", reason="x")], "no energy."),
+        (
+            [meter("joule", "uj") | {"info": {"invented": ["package-0-invented"]}}],
+            "and invented energy (joule), which only tests may use.",
+        ),
     ):
         monkeypatch.setattr(agent, "meters", meters)
         main(["doctor"])
         assert text_of(capsys).startswith("Ready: 1 of 2 cells can be measured here, latency, loss")
         main(["doctor", "--json"])
         assert json.loads(capsys.readouterr().out)["first"].endswith(told)
+
+
+def test_a_meter_of_a_test_machine_says_that_its_energy_is_invented(
+    agent, root, capsys, monkeypatch
+):
+    invented = {"info": {"invented": ["package-0-invented", "package-1-invented"]}}
+    monkeypatch.setattr(agent, "meters", [meter("joule", "uj") | invented])
+    main(["doctor"])
+    words = "real sysfs, invented energy: package-0-invented, package-1-invented"
+    assert f"~ joule joule (measured); {words}" in text_of(capsys)
 
 
 def test_an_absent_meter_has_its_reason_its_command_and_the_way_to_keep_it(

@@ -207,7 +207,9 @@ def _meter_items(meters: list[dict[str, Any]], catalog: Catalog) -> Iterator[Ite
         if meter["state"] == "present":
             denied = meter.get("info", {}).get("denied")
             text += f"; not readable: {', '.join(denied)}" if denied else ""
-            yield Item(meter["name"], "note" if denied else "ok", text)
+            invented = meter.get("info", {}).get("invented")
+            text += f"; real sysfs, invented energy: {', '.join(invented)}" if invented else ""
+            yield Item(meter["name"], "note" if denied or invented else "ok", text)
             continue
         command = meter["grant"]
         yield Item(meter["name"], "missing", meter["reason"], command)
@@ -337,9 +339,12 @@ def _first_line(health: Health, meters: list[dict[str, Any]]) -> str:
             "No cell can run here yet; the list below names the missing requirements of each cell."
         )
     present = [m for m in meters if m["state"] == "present" and m.get("default", True)]
+    invented = [m["name"] for m in present if m.get("info", {}).get("invented")]
     energy = {q["kind"] for m in present for q in m["quantities"] if q["unit"] == "uj"}
     text = f"Ready: {ready} of {len(health.sections['Cells'])} cells can be measured here, "
     text += "latency, loss, CPU time and memory; "
+    if invented:
+        return text + f"and invented energy ({', '.join(invented)}), which only tests may use."
     if "measured" in energy:
         return text + "energy too."
     return text + ("energy can only be estimated." if energy else "no energy.")

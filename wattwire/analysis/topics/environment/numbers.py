@@ -72,7 +72,7 @@ class Environment:
     `boots` is 0 if the runs have no clocks. `ended_on` is the UTC date of the end of the last run
     in ISO format, "" if unknown. `steal_max` is the largest share of CPU time that the host of a
     virtual machine took in a valid run, None if unknown. `unseen` describes processes that no meter
-    can read.
+    can read. `invented` lists what reports energy that nothing measured, as a test machine does.
     """
 
     is_measured: bool = False
@@ -85,6 +85,7 @@ class Environment:
     schedulers: tuple[Scheduler, ...] = ()
     without_cgroups: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()
+    invented: tuple[str, ...] = ()
     is_load_unmeasured: bool = False
 
     @property
@@ -120,6 +121,7 @@ def environment(evidence: Evidence) -> Environment:
             if (entry.get("cgroup") or {}).get("rung") == NO_CGROUPS
         ),
         tuple(_unseen(evidence)),
+        tuple(_invented(evidence)),
         bool(evidence.attempts.height)
         and not np.isfinite(column(evidence.attempts, OTHER_LOAD)).any(),
     )
@@ -202,3 +204,9 @@ def _schedulers(evidence: Evidence) -> Iterator[Scheduler]:
 def _unseen(evidence: Evidence) -> Iterator[str]:
     infos = (meter.get("info") or {} for _, meter in meters_of(evidence.reader.machine))
     yield from filter(None, (info.get("unseen") for info in infos))
+
+
+def _invented(evidence: Evidence) -> Iterator[str]:
+    for _, meter in meters_of(evidence.reader.machine):
+        for subject in (meter.get("info") or {}).get("invented", ()):
+            yield f"{meter['name']}/{subject}"

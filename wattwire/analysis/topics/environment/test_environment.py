@@ -134,6 +134,21 @@ def test_processes_that_no_meter_can_read_are_reported(tmp_path: Path, unseen: s
     assert reported == [*result.unseen]
 
 
+@pytest.mark.parametrize("subjects", [[], ["package-0-invented", "package-1-invented"]])
+def test_invented_energy_is_named_at_the_top_and_in_the_threats(
+    tmp_path: Path, subjects: list[str]
+) -> None:
+    meters = [{"name": "any", "info": {"invented": subjects}}, {"name": "other", "info": {}}]
+    result = environment(evidence_with(tmp_path / "c", meters=meters))
+    assert result.invented == tuple(f"any/{subject}" for subject in subjects)
+    page = topic_page("environment", result)
+    (at_top,) = [words for _, words in page.terminal_lines] if subjects else [""]
+    assert ("Real sysfs, invented energy" in at_top) == bool(subjects)
+    assert bool(page.terminal_lines) == bool(subjects)
+    keys = [key for key, _ in values(result, "threats")]
+    assert ("environment.invented_threat" in keys) == bool(subjects)
+
+
 def test_load_of_other_programs_that_no_meter_read_is_reported(tmp_path: Path) -> None:
     evidence = evidence_with(tmp_path / "c")
     unread = replace(evidence, attempts=evidence.attempts.drop("other_load_share"))
