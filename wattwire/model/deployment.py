@@ -30,7 +30,8 @@ MEMBER = "member"
 HOST = "local"
 """Name of the host on which all processes run."""
 NODE, SERVICE, BRIDGE, ATTACHED, COMMAND = "node", "service", "bridge", "attached", "command"
-PROCESS_KINDS = (NODE, SERVICE, BRIDGE, ATTACHED, COMMAND)
+PROBE = "probe"
+PROCESS_KINDS = (NODE, SERVICE, BRIDGE, ATTACHED, COMMAND, PROBE)
 EXEC = "exec"
 """Name of the study's table with the request."""
 PROCESSES = "processes"
@@ -709,7 +710,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Request:
-    """A command or attached targets to measure in each run, and how to measure them."""
+    """A command, attached targets or a probe to measure in each run, and how to measure them."""
 
     command: tuple[str, ...] = ()
     attached: tuple[Target, ...] = ()
@@ -731,10 +732,11 @@ class Request:
     """Names of figures whose better direction the user stated."""
     layers: bool = False
     """Whether the processes record the layers of their messages."""
-    env: tuple[str, ...] = ()
-    """Variables of the command as NAME=VALUE, in addition to those of the agent."""
     probe: str = ""
-    """Name of the probe that the command is. Its records are the messages."""
+    """Name of the probe that watches the messages; "" without one."""
+    probe_command: tuple[str, ...] = ()
+    probe_env: tuple[str, ...] = ()
+    """Variables of the probe as NAME=VALUE, in addition to those of the agent."""
 
     @property
     def warms_up(self) -> bool:
@@ -745,13 +747,24 @@ class Request:
     def labels(self) -> dict[str, str]:
         """Return the name of each measured process tree in the agent's protocol → its label."""
         labels = {COMMAND: PurePath(self.command[0]).name} if self.command else {}
-        return labels | {f"{ATTACHED}{i}": t.label for i, t in enumerate(self.attached)}
+        labels |= {f"{ATTACHED}{i}": t.label for i, t in enumerate(self.attached)}
+        return labels | ({PROBE: self.probe} if self.probe else {})
+
+    @property
+    def is_only_probe(self) -> bool:
+        """Return whether nothing but a probe is measured."""
+        return not self.command and not self.attached
+
+    @property
+    def summed(self) -> tuple[str, ...]:
+        """Return the process trees whose costs the totals add: a probe is part of no system."""
+        return tuple(name for name in self.labels if name != PROBE or self.is_only_probe)
 
     @property
     def deployment(self) -> Deployment:
         """Return the measured processes as a deployment without nodes or flows."""
         kinds = [COMMAND] * bool(self.command) + [ATTACHED] * len(self.attached)
-        return Deployment(tuple(map(Process, self.labels, kinds)))
+        return Deployment(tuple(map(Process, self.labels, [*kinds, *[PROBE] * bool(self.probe)])))
 
     def to_json(self) -> dict[str, Any]:
         """Return the table [exec] of the study."""
@@ -764,12 +777,13 @@ def parse_request(table: Any, where: str) -> Request | None:
         return None
     try:
         targets = tuple(Target(**target) for target in table.get("attached", ()))
-        keys = ("command", "values_from", "higher_is_better", "lower_is_better", "env")
+        keys = ("command", "values_from", "higher_is_better", "lower_is_better",
+                "probe_command", "probe_env")  # fmt: skip
         lists = {key: tuple(table.get(key, ())) for key in keys}
         known = {**table, **lists, "attached": targets}
         request = Request(**known)
     except (AttributeError, TypeError) as error:
         raise UsageError(f"{where}: {EXEC}: damaged ({error}); begin a new measurement") from error
     if not request.labels:
-        raise UsageError(f"{where}: {EXEC}: it names no command and no attached system")
+        raise UsageError(f"{where}: {EXEC}: it names no command, no attached system and no probe")
     return request

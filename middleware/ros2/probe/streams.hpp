@@ -20,13 +20,13 @@ class Streams {
 
   // Writes what the graph knows about a publisher.
   void note(const std::string& topic, const Endpoint& endpoint, bool is_read,
-            const std::string& same_host) {
+            const std::string& same_host, const std::string& process) {
     Publisher& known = publisher(endpoint.gid);
     known.is_present = true;
     Fact fact("stream");
     fact.number("index", known.index).text("gid", hex(endpoint.gid)).text("topic", topic);
     fact.text("node", endpoint.node).text("type", endpoint.type).flag("read", is_read);
-    fact.raw("qos", qos_json(endpoint.qos)).raw("same_host", same_host);
+    fact.raw("qos", qos_json(endpoint.qos)).raw("same_host", same_host).raw("process", process);
     facts_.write_if_new(fact_name(known.index), fact);
   }
 

@@ -202,12 +202,22 @@ class Probe {
     for (const Endpoint& endpoint : publishers) {
       const bool is_read = topic.subscription != nullptr && endpoint.type == topic.type_name;
       topic.readable += is_read;
-      streams_.note(name, endpoint, is_read, same_host(endpoint.gid));
+      streams_.note(name, endpoint, is_read, same_host(endpoint.gid), process_of(endpoint.gid));
       for (const Endpoint& subscriber : subscribers) {
         if (subscriber.node != own_name_) note_mismatch(name, endpoint, subscriber);
       }
     }
+    for (const Endpoint& subscriber : subscribers) note_reader(name, subscriber);
     write_topic(topic);
+  }
+
+  // A subscription of another node. Hidden nodes, such as those of tools, are no part of a graph.
+  void note_reader(const std::string& topic, const Endpoint& reader) {
+    if (reader.node.empty() || reader.node[reader.node.rfind('/') + 1] == '_') return;
+    Fact fact("reader");
+    fact.text("topic", topic).text("node", reader.node).text("gid", hex(reader.gid));
+    fact.raw("qos", qos_json(reader.qos)).raw("process", process_of(reader.gid));
+    facts_.write_if_new("reader " + topic + hex(reader.gid), fact);
   }
 
   // A topic that the graph no longer has.
@@ -366,6 +376,13 @@ class Probe {
     const bool is_known = gid[0] == 0x01 && gid[1] == 0x0f && own_gid_[0] == 0x01;
     if (!is_known) return "null";
     return gid[2] == own_gid_[2] && gid[3] == own_gid_[3] ? "true" : "false";
+  }
+
+  // Fast DDS puts the lower 16 bits of the process's number into bytes 4 and 5 of its gids. Others
+  // do not: null. That of another host, or of a container with its own numbers, matches no process.
+  std::string process_of(const Gid& gid) const {
+    if (same_host(gid) != "true") return "null";
+    return Fact().number("pid", gid[4] | gid[5] << 8).number("modulus", 1 << 16).json();
   }
 
   void resize() {

@@ -511,8 +511,9 @@ def test_windows_are_stored_as_campaigns_that_can_be_compared(
         assert row["value.chatter_rate_hz"] == line["rate_hz"] > 0
         assert row["value.chatter_lost"] == 0
         assert row["value.chatter_latency_p50_us"] == line["latency"]["p50_us"]
-        assert row["messages"] == line["messages"] > 0
-        assert row["cpu_share.command"] > 0 and row["cpu_share.attached0"] > 0
+        assert row["cpu_share.probe"] > 0 and row["cpu_share.attached0"] > 0
+        (cpu_us,) = (row[name] for name in row if name.endswith("_cpu_per_message_us"))
+        assert cpu_us == pytest.approx(1e6 * row["cpu_s"] / line["messages"], rel=0.01)
         page = (tmp_path / name / "report" / "index.html").read_text(encoding="utf-8")
         assert "chatter_latency_p50_us" in page
     compared = subprocess.run(

@@ -10,6 +10,13 @@ from collections.abc import Iterator
 from wattwire.analysis.streams.numbers import Stream, Watched
 from wattwire.model.words import count, listed
 
+TOPIC_FIGURES = tuple(
+    "rate_hz latency_p50_us latency_p95_us latency_p99_us age_p50_us lost".split()
+)
+CPU_FIGURE = "cpu_per_message_us"
+"""Ends of the names of figures of topics, and of the figure of a process."""
+ENDS = tuple(f"_{figure}" for figure in (*TOPIC_FIGURES, CPU_FIGURE))
+
 
 def figures_of(result: Watched) -> tuple[dict[str, float], list[str]]:
     """Return name → value of the figures of all streams, and notes on what has none.
@@ -54,23 +61,24 @@ def _names(streams: list[Stream]) -> Iterator[str]:
     nodes = {(stream.topic, stream.node) for stream in streams}
     nodes_of_topic = Counter(topic for topic, _ in nodes)
     for stream in streams:
-        name = _identifier(stream.topic)
+        name = identifier(stream.topic)
         several = nodes_of_topic[stream.topic] > 1
-        yield f"{name}_of_{_identifier(stream.node)}" if several else name
+        yield f"{name}_of_{identifier(stream.node)}" if several else name
 
 
-def _identifier(name: str) -> str:
+def identifier(name: str) -> str:
+    """Return the name of a topic, a node or a process as a part of the name of a figure."""
     words = re.sub(r"\W+", "_", name).strip("_") or "unnamed"
     return words if words.isidentifier() else f"_{words}"
 
 
 def _figures(stream: Stream) -> Iterator[tuple[str, float | None]]:
-    yield "rate_hz", stream.rate_hz
-    if stream.latency is not None:
-        yield "latency_p50_us", stream.latency.p50_us
-        yield "latency_p95_us", stream.latency.p95_us
-        yield "latency_p99_us", stream.latency.p99_us
-    if stream.age is not None:
-        yield "age_p50_us", stream.age.p50_us
-    if stream.faults is not None:
-        yield "lost", stream.faults.lost
+    """Yield the figures of a stream in the order of TOPIC_FIGURES."""
+    latency, age, faults = stream.latency, stream.age, stream.faults
+    values = (
+        stream.rate_hz,
+        *(getattr(latency, name, None) for name in ("p50_us", "p95_us", "p99_us")),
+        None if age is None else age.p50_us,
+        None if faults is None else faults.lost,
+    )
+    yield from zip(TOPIC_FIGURES, values, strict=True)

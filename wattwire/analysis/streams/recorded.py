@@ -31,6 +31,8 @@ class Graph:
     nodes: dict[str, Any] = field(default_factory=dict)
     topics: dict[str, dict[str, Any]] = field(default_factory=dict)
     streams: dict[int, dict[str, Any]] = field(default_factory=dict)
+    readers: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    """Topic and gid → a subscription of another node than the probe."""
     gone_ns: dict[int, int] = field(default_factory=dict)
     """Index of a stream → monotonic time (ns) at which the graph no longer had its publisher."""
     mismatches: list[dict[str, Any]] = field(default_factory=list)
@@ -53,6 +55,8 @@ class Graph:
         elif kind == "stream":
             self.streams.setdefault(fact["index"], {}).update(fact)
             self.gone_ns.pop(fact["index"], None)
+        elif kind == "reader":
+            self.readers[fact["topic"], fact["gid"]] = dict(fact)
         elif kind == "gone":
             self.gone_ns[fact["index"]] = fact["monotonic_ns"]
         elif kind == "mismatch":

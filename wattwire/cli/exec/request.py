@@ -10,16 +10,19 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+from wattwire.analysis.streams.figures import ENDS
 from wattwire.analysis.topics.limits.numbers import RUNS_MIN as LIMIT_RUNS_MIN
 from wattwire.analysis.topics.processes.subjects import subject
 from wattwire.cli import study_variants
 from wattwire.cli.quantities import duration_s
+from wattwire.cli.topics.probe_build import checked_patterns
 from wattwire.model.deployment import EXEC, Request, Target
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.metrics import check_response, is_printed
 from wattwire.rig.attach_targets import parse_target
 from wattwire.run.exec.output import MessageCounter, ValueReader
 from wattwire.run.layers.recorder import prepared_library
+from wattwire.run.probing.watching import WatchRequest
 
 ATTACHED_FOR_S = 60.0
 BLOCKS_OF_VARIANTS = 10
@@ -83,6 +86,14 @@ def requested(options: argparse.Namespace) -> Request:
         lower_is_better=tuple(options.lower_is_better),
         layers=_layers(options),
     )
+
+
+def topics_of(options: argparse.Namespace) -> WatchRequest | None:
+    """Return the topics that a probe watches; None without --topics."""
+    if not options.topics:
+        return None
+    is_all = None in options.topics  # --topics without a pattern
+    return WatchRequest(() if is_all else checked_patterns(options.topics, "--topics"))
 
 
 def _check_directions(options: argparse.Namespace, figures: Sequence[str]) -> None:
@@ -222,7 +233,13 @@ def study_of(request: Request, options: argparse.Namespace) -> dict[str, Any]:
     if limits := _limits(options):
         document["limit"] = limits
     for name in (*options.response, *(limit["response"] for limit in limits)):
-        if is_printed(name.partition(".")[0]) and name not in figures:
+        is_of_probe = bool(options.topics) and name.endswith(ENDS)
+        if is_printed(name.partition(".")[0]) and name not in figures and not is_of_probe:
+            if options.topics:
+                raise UsageError(
+                    f"{name}: neither --value-from nor --topics reads this figure; a figure of a "
+                    f"topic is value.TOPIC with one of the ends {', '.join(ENDS)}"
+                )
             raise UsageError(
                 f"{name}: no --value-from reads this figure; known: "
                 f"{', '.join(figures) or 'none'}. Add --value-from {name.partition('.')[2]}."

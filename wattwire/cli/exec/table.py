@@ -32,18 +32,20 @@ from wattwire.analysis.topics.processes.executed import (
 )
 from wattwire.analysis.topics.processes.message_costs import messages, repeats_without
 from wattwire.analysis.topics.processes.numbers import costs
-from wattwire.analysis.topics.processes.whole_command import whole_figures
+from wattwire.analysis.topics.processes.whole_command import printed_figures, whole_figures
+from wattwire.analysis.topics.watched.numbers import WatchedTopics, watched_topics
 from wattwire.catalog import Catalog
 from wattwire.cli import exit_status, wrap
-from wattwire.cli.exec import layers_table
-from wattwire.cli.exec.request import name_of, requested, study_of
+from wattwire.cli.exec import layers_table, topics_table
+from wattwire.cli.exec.request import name_of, requested, study_of, topics_of
+from wattwire.cli.topics.probe_build import built, chosen_probe, probe_agent, with_probe
 from wattwire.cli.verbs import compare
 from wattwire.cli.verbs import run as campaigns
 from wattwire.cli.verbs.report import write_report
 from wattwire.design import expand
 from wattwire.model.deployment import Request
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_NOTHING_USABLE, EXIT_OK
-from wattwire.model.metrics import find, is_printed
+from wattwire.model.metrics import find
 from wattwire.model.study import parse_study
 from wattwire.model.verdict import Verdict
 from wattwire.model.words import MISSING, duration, listed, number, plural
@@ -78,8 +80,8 @@ column.
 """
 NOT_MEASURED = (
     "Measured: CPU time, memory, threads and context switches of processes. Not measured: "
-    "latency, loss and throughput of their messages. To measure these, compare cells with "
-    "`wattwire try`, or run a study."
+    "latency, loss and throughput of their messages. To measure these, watch a ROS 2 graph with "
+    "--topics, compare cells with `wattwire try`, or run a study."
 )
 NO_ENERGY = {
     False: "No energy counter can be read here; --energy-estimate adds a modelled range.",
@@ -100,6 +102,11 @@ def execute(options: argparse.Namespace) -> int:
     parsed = parse_study("exec", study, "exec")
     for treatment, _ in expand(parsed):
         check_program(parsed.request_of(treatment) or request)
+    if topics := topics_of(options):
+        with probe_agent() as (agent, _):
+            build = built(agent, chosen_probe(Catalog()))
+        request = with_probe(request, build, topics)
+        study = study_of(request, options)
     name = name_of(request)
     folder = Path(options.campaign or f"campaigns/{name}-{datetime.datetime.now():%Y%m%d-%H%M%S}")
     runner = campaigns.begin(
@@ -129,15 +136,19 @@ def execute(options: argparse.Namespace) -> int:
             evidence = gather(campaign)
             compared = compared_variants(evidence)
             outcome = exit_status.of(campaign, limits_of(evidence), compared)
-        recorded = None
+        recorded, watched = None, None
         if options.layers:
             recorded = results.result(Layers) if results else layers(gather(campaign))
+        if options.topics:
+            watched = results.result(WatchedTopics) if results else watched_topics(gather(campaign))
     finally:
         campaign.close()
-    _print(tables, folder, page, options, recorded)
+    _print(tables, folder, page, options, recorded, watched)
     code = exit_status.hand_out(outcome, options) if outcome else EXIT_OK
     if interrupted:
         return EXIT_INTERRUPTED
+    if watched is not None and not watched.topics:
+        return EXIT_NOTHING_USABLE
     has_failed = any(failures(table) or any(early_ends(table)) for table in tables)
     return EXIT_BAD_RESULT if has_failed else code
 
@@ -148,6 +159,7 @@ def _print(
     page: Path | None,
     options: argparse.Namespace,
     recorded: Layers | None,
+    watched: WatchedTopics | None,
 ) -> None:
     """Print the failed variants and a table per variant, or a JSON object for each of them."""
     if options.variants and not options.json:
@@ -158,6 +170,8 @@ def _print(
             document = {"folder": str(folder), **table.as_json()}
             if recorded is not None:
                 document["layers"] = layers_table.as_json(recorded)
+            if watched is not None:
+                document["topics"] = topics_table.as_json(watched)
             # With variants, the comparison follows, so each document is one line.
             print(json.dumps(document, indent=None if options.variants else 1))
             continue
@@ -168,8 +182,11 @@ def _print(
         else:
             print("  no run is valid")
     if not options.json:
+        width = wrap.columns(sys.stdout) if sys.stdout.isatty() else PIPE_WIDTH
+        if watched is not None:
+            for line in topics_table.lines(watched, width):
+                print(line)
         if recorded is not None:
-            width = wrap.columns(sys.stdout) if sys.stdout.isatty() else PIPE_WIDTH
             for line in layers_table.lines(recorded, width):
                 print(line)
         print(f"Data: {folder}")
@@ -257,6 +274,8 @@ def _whole(executed: Executed) -> list[list[str]]:
     titles = ["mean", "±", "lowest", "highest", "repeats"] if has_repeats else ["value"]
     rows = [["whole", *titles]]
     for figure in whole_figures(executed):
+        if figure.is_of_probe:  # the table of the topics has it
+            continue
         mean = _cell(figure.value)
         cells = [f"≥ {mean}" if figure.is_bound else mean]
         if has_repeats:
@@ -406,7 +425,8 @@ def _sentences(executed: Executed, energy: str) -> Iterator[str]:
             "Energy is an estimate (CPU time multiplied by a range of joules per CPU second), "
             "because no counter can be read here."
         )
-    not_measured = "" if executed.request.layers else NOT_MEASURED
+    has_messages = executed.request.layers or executed.request.probe
+    not_measured = "" if has_messages else NOT_MEASURED
     no_energy = "" if energy == MEASURED else NO_ENERGY[bool(energy)]
     if not_measured or no_energy:
         yield f"{not_measured} {no_energy}".strip()
@@ -433,7 +453,7 @@ def _printed_sentences(executed: Executed) -> Iterator[str]:
     """Yield a sentence on the printed figures, and one per requested figure that is missing."""
     texts, omissions = [], []
     requested_names = [f"value.{name}" for name in ValueReader(executed.request.values_from).names]
-    printed = [n for n in executed.columns if is_printed(n.partition(".")[0]) and find(n)]
+    printed = [figure.key for figure in printed_figures(executed) if not figure.is_of_probe]
     for name in dict.fromkeys((*printed, *requested_names)):
         values = executed.values(name) if name in printed else []
         if not values:

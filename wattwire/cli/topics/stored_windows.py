@@ -1,4 +1,4 @@
-"""Store what a probe records as a campaign, whose command is the probe."""
+"""Store what a probe records as a campaign, and read the last window of one."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ from wattwire.analysis.streams.recorded import ProbeFiles
 from wattwire.catalog import Catalog
 from wattwire.cli import exit_status
 from wattwire.cli.exec.request import targets_of
+from wattwire.cli.topics.probe_build import with_probe
 from wattwire.cli.verbs import run as campaigns
 from wattwire.cli.verbs.report import write_report
-from wattwire.model.deployment import COMMAND, EXEC, Request
+from wattwire.model.deployment import EXEC, PROBE, Request
 from wattwire.model.words import listed, plural
 from wattwire.rig import CellBuild
-from wattwire.run.probing.watching import WatchRequest, environment_of
+from wattwire.run.probing.watching import WatchRequest
 from wattwire.store import Campaign
 
-OUT = f"out/{COMMAND}"
-WARM_UP_S = 3.0
-"""Least time (s) in which the probe finds the publishers, before the window."""
+OUT = f"out/{PROBE}"
 
 
 @dataclass(frozen=True)
@@ -63,15 +62,8 @@ def study_of(
     build: CellBuild, request: WatchRequest, seconds: float, options: argparse.Namespace
 ) -> dict[str, Any]:
     """Return the document of a study whose runs are windows of a probe."""
-    command = Request(
-        command=tuple(request.command(build)),
-        attached=targets_of(options.attach),
-        for_s=seconds,
-        cwd=os.getcwd(),
-        warmup_s=WARM_UP_S,
-        env=tuple(f"{name}={value}" for name, value in environment_of(build).items()),
-        probe=build.cell.name,
-    )
+    attached = Request(attached=targets_of(options.attach), for_s=seconds, cwd=os.getcwd())
+    command = with_probe(attached, build, request)
     patterns = listed(list(request.patterns)) or "all topics"
     return {
         "title": f"{patterns}, watched by {build.cell.name}",

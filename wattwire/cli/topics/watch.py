@@ -18,12 +18,11 @@ from wattwire.analysis.streams.numbers import Watched, watched
 from wattwire.catalog import Catalog, Probe
 from wattwire.cli import wrap
 from wattwire.cli.quantities import duration_s
-from wattwire.cli.screen import PlainProgress
+from wattwire.cli.topics.probe_build import built, checked_patterns, chosen_probe, probe_agent
 from wattwire.cli.topics.remarks import remarks
 from wattwire.cli.topics.stream_table import lines_of
 from wattwire.model.errors import EXIT_NOTHING_USABLE, EXIT_OK, UsageError, WattwireError
 from wattwire.model.words import confidence, number, plural
-from wattwire.rig import AgentClient, Builder, cache
 from wattwire.run.probing.perturbation import SIDE_S, perturbations
 from wattwire.run.probing.watching import Watch, WatchRequest, watch_for
 
@@ -37,29 +36,21 @@ Show = Callable[[Watched], None]
 
 def execute(options: argparse.Namespace) -> int:
     """Watch, print the table and the remarks, and return the exit code."""
-    catalog = Catalog()
-    probe = catalog.probe(chosen_probe(catalog, options.probe))
+    probe = chosen_probe(Catalog(), options.probe)
     request, seconds = request_of(options, probe), window_s(options)
     result: Watched | None = None
     is_whole, differences = True, list[float]()
-    with tempfile.TemporaryDirectory(prefix="topics-", dir=attempts_folder()) as state:
-        agent = AgentClient(Path(state))
+    with probe_agent() as (agent, state):
+        build = built(agent, probe)
+        watch = Watch(agent, build, request, probe_folder(state))
         try:
-            agent.request("folder", path=state)  # it ends with the agent, also if wattwire dies
-            progress = PlainProgress(sys.stderr)
-            builder = Builder(agent, lambda step: progress.event("building", **asdict(step)))
-            build = builder.cell(probe)
-            watch = Watch(agent, build, request, probe_folder(state))
-            try:
-                watch.wait_settled()
-                if not options.campaign:
-                    result, is_whole = observed(watch, seconds, options, probe)
-            finally:
-                watch.close()
-            if options.perturbation and is_whole:
-                differences = perturbations(agent, build, request, lambda: probe_folder(state))
+            watch.wait_settled()
+            if not options.campaign:
+                result, is_whole = observed(watch, seconds, options, probe)
         finally:
-            agent.close()
+            watch.close()
+        if options.perturbation and is_whole:
+            differences = perturbations(agent, build, request, lambda: probe_folder(state))
     if options.campaign:
         from wattwire.cli.topics import stored_windows  # noqa: PLC0415 - slow to import
 
@@ -75,14 +66,6 @@ def execute(options: argparse.Namespace) -> int:
         return EXIT_INTERRUPTED
     has_messages = result is not None and any(stream.messages for stream in result.streams)
     return EXIT_OK if has_messages else EXIT_NOTHING_USABLE
-
-
-def attempts_folder() -> Path:
-    """Return the folder in the cache below which an agent removes its own folders."""
-    cache.folder().mkdir(mode=0o700, parents=True, exist_ok=True)
-    folder = cache.folder() / "attempts"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    return folder
 
 
 def probe_folder(state: str) -> Path:
@@ -110,28 +93,14 @@ def window_s(options: argparse.Namespace) -> float | None:
     return None if options.live else WINDOW_S
 
 
-def chosen_probe(catalog: Catalog, name: str | None) -> str:
-    """Return the requested probe, or the only one. Raises UsageError if none or several exist."""
-    if name is not None:
-        return name
-    if len(catalog.probes) != 1:
-        known = ", ".join(sorted(catalog.probes)) or "none"
-        raise UsageError(
-            f"topics: found {len(catalog.probes)} probes ({known}); choose one with --probe"
-        )
-    return next(iter(catalog.probes))
-
-
 def request_of(options: argparse.Namespace, probe: Probe) -> WatchRequest:
     """Return the checked request of the options. Raises UsageError for invalid ones."""
     probe.check_domain(options.domain, "--domain")
-    for option, patterns in (("PATTERN", options.patterns), ("--exclude", options.exclude)):
-        for pattern in patterns:
-            if not pattern.strip():
-                raise UsageError(
-                    f"{option}: found {pattern!r}; allowed: a name, or a pattern such as '/a*'"
-                )
-    return WatchRequest(options.patterns, options.exclude, options.domain)
+    return WatchRequest(
+        checked_patterns(options.patterns, "PATTERN"),
+        checked_patterns(options.exclude, "--exclude"),
+        options.domain,
+    )
 
 
 def observed(

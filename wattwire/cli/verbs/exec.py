@@ -14,14 +14,16 @@ from wattwire.cli.verbs import add_verb
 EPILOGUE = """\
 examples:
   wattwire exec --for 60s -- ros2 launch my_robot bringup.launch.py
+  wattwire exec --for 60s --topics '/camera/*' -- ros2 launch my_robot bringup.launch.py
   wattwire exec --repeat 5 --messages 10000 -- ./my_publisher --count 10000
   wattwire exec --for 30s --attach unit:mosquitto --attach pid:1234
   wattwire exec --variant base='./client_old 1000' --variant head='./client_new 1000' \\
       --value-from p50_ms --margin 5%
 
 wattwire measures CPU time, memory, threads, context switches and, if a counter is readable, energy.
-With --layers, it also records the latency of ROS 2 topics in the command's processes. Latency, loss
-and throughput of other systems need `wattwire topics`, `wattwire try` or a study.
+With --topics, a probe also watches the messages of the running graph: rate, size, latency, losses,
+and CPU time per message. With --layers, the command's processes record where the time of their
+messages goes. Messages of systems without a probe need `wattwire try` or a study.
 The command's input is empty. Its output goes to a log and to standard error. At the end of --for,
 wattwire sends it SIGINT, then SIGTERM, then SIGKILL. Attached processes receive no signals.
 """
@@ -76,6 +78,11 @@ def add_to(verbs: Any) -> None:
     verb.add_argument(
         "--campaign", "--out", "-o", metavar="DIR", dest="campaign",
         help="directory for the data; --out is a synonym",
+    )  # fmt: skip
+    verb.add_argument(
+        "--topics", nargs="?", action="append", default=[], metavar="PATTERN",
+        help="let the probe of `wattwire topics` watch topics: all, or those of a PATTERN such as "
+        "'/camera/*' (repeatable)",
     )  # fmt: skip
     verb.add_argument(
         "--layers", action="store_true",

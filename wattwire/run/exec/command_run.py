@@ -15,19 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.analysis.streams.figures import figures_of
-from wattwire.analysis.streams.numbers import watched
-from wattwire.analysis.streams.recorded import ProbeFiles
-from wattwire.model.deployment import COMMAND, Request
+from wattwire.model.deployment import COMMAND, PROBE, Request
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.model.verdict import Outcome, Reason, Verdict
-from wattwire.model.words import duration, plural
+from wattwire.model.words import plural
 from wattwire.rig.agent import AgentError
 from wattwire.rig.layer_library import check_loadable
 from wattwire.run.crash import crash_point
 from wattwire.run.exec.output import MessageCounter, Tail, Totals, ValueReader
+from wattwire.run.exec.watched_topics import ProbeOfRun, document_of, notes_of
 from wattwire.run.layers.recorder import LayerRecorder
 from wattwire.run.node_specs import SECOND_NS
-from wattwire.run.probing.discovery import Discovery
 from wattwire.run.progress import Progress
 from wattwire.run.record import OpenAttempt, RunRecord
 from wattwire.run.runner import OneRun, RunSetup
@@ -103,6 +101,8 @@ class CommandRecord(RunRecord):
     notes: list[str] = field(default_factory=list)
     layers: dict[str, Any] | None = None
     """Rows of the topics and the paths of --layers, their counts, and the reasons against them."""
+    topics: dict[str, Any] | None = None
+    """What a probe watched: the streams and their readers."""
 
     @property
     def exit(self) -> dict[str, Any] | None:
@@ -142,7 +142,7 @@ class CommandRun(OneRun):
         self._layers = LayerRecorder(self._folder) if request.layers else None
         self._counter = MessageCounter(request.count_from) if request.count_from else None
         self._values = ValueReader(request.values_from)
-        self._search: Discovery | None = None
+        self._probe = ProbeOfRun(request, self.record.processes) if request.probe else None
         self._readers = [r for r in (self._counter, self._values) if r is not None]
         self._tails = [
             Tail(self._folder / "logs" / f"{COMMAND}.{end}", self._show, self._readers)
@@ -171,6 +171,8 @@ class CommandRun(OneRun):
         for tail in self._tails:
             tail.end()
         self._count()
+        if self._probe is not None and self.record.window.get("end_ns"):
+            self._take_topics(self._probe)
         if self._layers is not None:
             # A treatment that publishes more loses events first, so they exclude no run.
             layers, reasons = self._layers.collect(self.record.span)
@@ -182,7 +184,7 @@ class CommandRun(OneRun):
 
     @property
     def _attached(self) -> list[str]:
-        return [name for name in self._request.labels if name != COMMAND]
+        return [name for name in self._request.labels if name not in (COMMAND, PROBE)]
 
     def _show(self, chunk: bytes) -> None:
         self._progress.event("output", text=chunk.decode(errors="surrogateescape"))
@@ -235,6 +237,8 @@ class CommandRun(OneRun):
         record.before = {name: self._members(name) for name in self._attached}
         begin_ns = self._mark("window_begin")[self.record.name]
         record.window = {"start_ns": begin_ns, "end_ns": 0}
+        if self._probe is not None:  # first, so that it can see the first messages
+            self._probe.start(LOOK_MS)
         if self._request.command:
             begin_ns = record.window["start_ns"] = self._spawn_command() or begin_ns
         crash_point("window", self._victims())
@@ -270,11 +274,12 @@ class CommandRun(OneRun):
         request, record = self._request, self.record
         started_s = started_ns / SECOND_NS
         end_s = started_s + (request.warmup_s or float("inf"))
-        self._search = Discovery(started_s) if request.probe else None
         next_look_s = time.monotonic() + ALIVE_PERIOD_S
         while not self._is_warm(end_s):
             has_ended = record.exit is not None
-            if not request.command and time.monotonic() >= next_look_s:
+            if self._probe_has_ended():
+                return started_ns
+            if self._attached and not request.command and time.monotonic() >= next_look_s:
                 has_ended = not self._any_process_lives()
                 next_look_s += ALIVE_PERIOD_S
             if has_ended:
@@ -303,10 +308,8 @@ class CommandRun(OneRun):
         )
 
     def _is_warm(self, end_s: float) -> bool:
-        if self._search is not None:
-            graph = ProbeFiles(self._out).read_facts()
-            if not self._search.is_over(graph, time.monotonic()):
-                return False
+        if self._probe is not None and not self._probe.is_settled():
+            return False
         if self._request.warmup_messages is None:
             return time.monotonic() >= end_s
         count = self._counter.count if self._counter else None
@@ -316,19 +319,13 @@ class CommandRun(OneRun):
         """Start the command; return the time (ns) just before it was executed."""
         processes, argv = self.record.processes, list(self._request.command)
         cwd = str(Path(self._request.cwd).resolve())
-        if self._request.probe:
-            self._out.mkdir(parents=True)
-            argv += ["--out", str(self._out)]
-        env = dict(variable.split("=", 1) for variable in self._request.env)
+        env = self._layers.environment() if self._layers else {}
         try:
-            if self._layers:
-                env |= self._layers.environment()
             processes.submit(COMMAND, argv, env, cwd, members_period_ms=LOOK_MS)()
         except AgentError as error:
             raise MissingError(str(_refusal(argv[0], error.kind, str(error)))) from error
-        if not self._request.probe:  # a probe ends with its input
-            with contextlib.suppress(AgentError):  # the command has already ended
-                self._agent.request("write", process=COMMAND, close=True)
+        with contextlib.suppress(AgentError):  # the command has already ended
+            self._agent.request("write", process=COMMAND, close=True)
         return processes.states[COMMAND].started_ns
 
     def _note_missing_figures(self) -> None:
@@ -367,10 +364,12 @@ class CommandRun(OneRun):
             if end_s is not None and now_s >= end_s:
                 self.record.ended_by = "time"
                 return
+            if self._probe_has_ended():
+                return
             if now_s >= next_mark_s:
                 self._mark("memory")
                 next_mark_s = now_s + MARK_PERIOD_S
-            if not request.command and now_s >= next_look_s:
+            if self._attached and not request.command and now_s >= next_look_s:
                 if not self._any_process_lives():
                     return
                 next_look_s = now_s + ALIVE_PERIOD_S
@@ -383,49 +382,61 @@ class CommandRun(OneRun):
             for member in self._members(name)["members"]
         )
 
-    def _follow(self, until_s: float) -> None:
-        """Wait until a time (s, monotonic) or the command's end, and read its output."""
-        if not self._request.command:
+    def _probe_has_ended(self) -> bool:
+        """Return whether the probe ended too early, which is a reason against the attempt."""
+        problem = self._probe.problem if self._probe is not None else ""
+        if problem:
+            self.record.reasons.append(Reason(Verdict.FAILED, "probe_ended", problem))
+        return bool(problem)
+
+    def _follow(self, until_s: float, process: str = "") -> None:
+        """Wait until a time (s, monotonic) or the end of a process, and read the output.
+
+        By default, the process is the command, or else the probe.
+        """
+        started = [name for name in (COMMAND, PROBE) if name in self.record.processes.states]
+        if not started:
             time.sleep(max(0.0, until_s - time.monotonic()))
             return
-        self.record.processes.wait_exit([COMMAND], until_s)
+        self.record.processes.wait_exit([process or started[0]], until_s)
         for tail in self._tails:
             tail.take()
 
     def _drain(self) -> None:
-        """Stop the command, and take the baseline after the window."""
+        """Stop the probe and the command, and take the baseline after the window."""
         record = self.record
         self._enter("drain")
         record.stop_ns = time.monotonic_ns()
+        if self._probe is not None:  # first, as a publisher that ends later is still in the graph
+            self._stop(PROBE)
         if not self._request.command:
             return
-        self._stop()
+        self._stop(COMMAND)
         if not record.interrupted:
             try:
                 self._baseline(AFTER, self._baseline_after_s())
             except KeyboardInterrupt:  # a shorter baseline is also valid
                 record.interrupted = True
 
-    def _stop(self) -> None:
-        """Send INT, then TERM, then KILL to the whole process tree until it ends."""
-        record = self.record
+    def _stop(self, process: str) -> None:
+        """Send INT, then TERM, then KILL to a whole process tree until its main process ends."""
         for signal, patience_s in STOPS:
-            if self._has_ended():
+            if self._has_ended(process):
                 return
             try:
-                with contextlib.suppress(AgentError):  # the command has already ended
-                    self._agent.request("signal", process=COMMAND, signal=signal, tree=True)
+                with contextlib.suppress(AgentError):  # the process has already ended
+                    self._agent.request("signal", process=process, signal=signal, tree=True)
                 deadline_s = time.monotonic() + patience_s
-                while not self._has_ended() and time.monotonic() < deadline_s:
-                    self._follow(time.monotonic() + POLL_S)
+                while not self._has_ended(process) and time.monotonic() < deadline_s:
+                    self._follow(time.monotonic() + POLL_S, process)
             except KeyboardInterrupt:
                 continue  # Ctrl-C again: send the next signal immediately
-            if signal != "INT" and self._has_ended():
-                text = f"the command did not end on SIGINT; SIG{signal} ended it"
-                record.notes.append(text)
+            if signal != "INT" and self._has_ended(process):
+                text = f"the {process} did not end on SIGINT; SIG{signal} ended it"
+                self.record.notes.append(text)
 
-    def _has_ended(self) -> bool:
-        return self.record.exit is not None
+    def _has_ended(self, process: str) -> bool:
+        return self.record.processes.states[process].exit is not None
 
     def _judge_exits(self) -> None:
         """Set the outcome if the command failed. A stop that wattwire requested is no failure."""
@@ -440,32 +451,25 @@ class CommandRun(OneRun):
         """Kill the processes that the command left. Attached systems continue to run."""
         if self.record.ended_by == "itself" and (self.record.exit or {}).get("killed_by_guard"):
             self.record.notes.append(LEFT_RUNNING)
-        left = [item for item in self.record.processes.end_all() if item != COMMAND]
+        left = [i for i in self.record.processes.end_all() if i not in (COMMAND, PROBE)]
         if left:
             self.record.notes.append(
                 f"wattwire ended {plural(len(left), 'remaining process', 'remaining processes')}"
             )
 
-    @property
-    def _out(self) -> Path:
-        """The folder of the command's own files."""
-        return self.record.processes.out_of(COMMAND)
+    def _take_topics(self, probe: ProbeOfRun) -> None:
+        """Take what the probe watched. Alone, it counts the messages of the run."""
+        record, request = self.record, self._request
+        result = probe.watched(record.span)
+        tables = [record.after[name] for name in request.summed]
+        record.topics = document_of(result, [m for table in tables for m in table["members"]])
+        record.values |= figures_of(result)[0]
+        record.notes += notes_of(result)
+        if request.is_only_probe:
+            record.messages = float(sum(stream.messages for stream in result.streams))
 
     def _count(self) -> None:
         record, request = self.record, self._request
-        if request.probe:
-            files = ProbeFiles(self._out)
-            result = watched(files.read_facts(), files.read_records(), *record.span)
-            record.messages = float(sum(stream.messages for stream in result.streams))
-            record.values, notes = figures_of(result)
-            record.notes += notes
-            record.notes += [
-                f"{topic}: the probe subscribed {duration(after_s)} after the begin of the window, "
-                "so its figures are those of the rest"
-                for topic, after_s in result.subscribed_s.items()
-                if not result.graph.topics[topic].get("resubscribed")
-            ]
-            return
         record.messages = request.messages
         is_cut = any(tail.truncated for tail in self._tails)
         cut = "the output exceeds the size limit of its log"

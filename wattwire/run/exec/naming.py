@@ -20,13 +20,8 @@ def process_name(argv: Sequence[str], command: str) -> str:
 
     `command` is the kernel's name of the process. It is used if there are no arguments.
     """
-    nodes = _matches(_NODE, argv)
-    if nodes:
-        namespaces = _matches(_NAMESPACE, argv)
-        namespace = namespaces[-1].strip("/") if namespaces else ""
-        return "+".join(
-            f"{namespace}/{node}" if namespace else node for node in dict.fromkeys(nodes)
-        )
+    if nodes := node_names(argv):
+        return "+".join(nodes)
     if not argv:
         return command or "?"
     program = PurePosixPath(argv[0]).name.lstrip("-") or command
@@ -34,6 +29,14 @@ def process_name(argv: Sequence[str], command: str) -> str:
         script = _script(argv[1:])
         return f"{program} {script}" if script else program
     return program
+
+
+def node_names(argv: Sequence[str]) -> list[str]:
+    """Return the full names, without the first "/", of the nodes that the arguments name."""
+    namespaces = _matches(_NAMESPACE, argv)
+    namespace = namespaces[-1].strip("/") if namespaces else ""
+    nodes = dict.fromkeys(_matches(_NODE, argv))
+    return [f"{namespace}/{node}" if namespace else node for node in nodes]
 
 
 def _matches(pattern: re.Pattern[str], argv: Sequence[str]) -> list[str]:

@@ -8,9 +8,10 @@ from typing import Any
 
 import polars as pl
 
-from wattwire.model.deployment import COMMAND
+from wattwire.model.deployment import COMMAND, PROBE, Request
 from wattwire.run.exec.command_run import UNSEEN_MIN_NS, CommandRecord
 from wattwire.run.exec.naming import process_name
+from wattwire.run.exec.watched_topics import cpu_per_message
 from wattwire.run.node_specs import SECOND_NS
 from wattwire.run.results import power
 from wattwire.run.results.resources import (
@@ -50,24 +51,22 @@ class CommandResults(Collected):
 
     def _identity(self) -> dict[str, Any]:
         identity = super()._identity()
-        return {**identity, "cell": " and ".join(self._labels.values())}
+        return {**identity, "cell": " and ".join(self._labels[name] for name in self._summed)}
+
+    @property
+    def _request(self) -> Request:
+        request = self.study.request_of(self.planned.treatment)
+        assert request is not None
+        return request
 
     @property
     def _labels(self) -> dict[str, str]:
-        request = self.study.request_of(self.planned.treatment)
-        assert request is not None
-        return request.labels
+        return self._request.labels
 
     @property
     def _summed(self) -> list[str]:
-        """Return the subjects whose costs the totals add.
-
-        A probe that watches attached processes is no part of them.
-        """
-        request = self.study.request_of(self.planned.treatment)
-        assert request is not None
-        is_watched = bool(request.probe and request.attached)
-        return [name for name in self._labels if not (is_watched and name == COMMAND)]
+        """Return the subjects whose costs the totals add."""
+        return list(self._request.summed)
 
     def _warm_up_calls(self) -> int:
         return 0
@@ -103,6 +102,7 @@ class CommandResults(Collected):
             "messages": record.messages,
             "notes": record.notes,
             **({"layers": record.layers} if record.layers is not None else {}),
+            **({"topics": record.topics} if record.topics is not None else {}),
             "members": {name: table["members"] for name, table in tables},
             "looking": {
                 name: {k: v for k, v in table.items() if k not in own} for name, table in tables
@@ -157,7 +157,7 @@ class CommandResults(Collected):
         names, window = list(self._labels), self.record.cost_span
         energies = energy_estimates(self._readings, names, window, self._model)
         base_w, window_w = self._powers["power_machine_w"], self._powers["power_window_w"]
-        if base_w is None or window_w is None or [*self._labels] != [COMMAND]:
+        if base_w is None or window_w is None or self._summed != [COMMAND]:
             return energies
         spans = [(b["begin_ns"], b["end_ns"]) for b in self.record.baselines.values()]
         longest_baseline = max(spans, key=lambda span: span[1] - span[0])
@@ -311,9 +311,10 @@ class CommandResults(Collected):
             column("cpu_share", name): None if ns is None else ns / SECOND_NS / self._window_s
             for name, ns in cpu_ns.items()
         }
-        # The messages of a probe are those of all topics, not of the attached processes.
-        sent = messages if self._summed == names else None
-        per_message = None if used_ns is None or not sent else used_ns / 1000 / sent
+        per_message = None if used_ns is None or not messages else used_ns / 1000 / messages
+        printed = {**record.values}
+        if record.topics is not None:
+            printed |= cpu_per_message(record.topics, self.processes)
         return {
             "window_s": self._window_s,
             "cost_window_s": self._window_s,
@@ -321,7 +322,7 @@ class CommandResults(Collected):
             **self._attached_ends(),
             "exit_code": exit_status.get("code"),
             "exit_signal": exit_status.get("signal"),
-            **{f"value.{name}": value for name, value in record.values.items()},
+            **{f"value.{name}": value for name, value in printed.items()},
             "messages": messages,
             "sent_in_cost_window": messages,
             **self._message_rate(),
@@ -345,11 +346,9 @@ class CommandResults(Collected):
 
         The children of a process can outlive it; a group of processes ends with its last one.
         """
-        request = self.study.request_of(self.planned.treatment)
-        assert request is not None
-        names = [name for name in self._labels if name != COMMAND]
+        names = [name for name in self._labels if name not in (COMMAND, PROBE)]
         ends_s = {}
-        for name, target in zip(names, request.attached, strict=True):
+        for name, target in zip(names, self._request.attached, strict=True):
             members = self.record.after[name]["members"]
             roots = [m for m in members if target.cgroup is not None or m["pid"] == target.pid]
             ends_ns = [m["ended_ns"] for m in roots]
@@ -378,7 +377,7 @@ class CommandResults(Collected):
         """
         usage = (self.record.exit or {}).get("rusage")
         is_of_window = COMMAND not in self.record.before
-        if usage and is_of_window and [*self._labels] == [COMMAND]:
+        if usage and is_of_window and self._summed == [COMMAND]:
             total_ns = usage["user_ns"] + usage["system_ns"]
             return usage["user_ns"] / total_ns if total_ns else None
         ticks = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -14,7 +15,7 @@ from wattwire import stats
 from wattwire.analysis.dataset import CampaignReader
 from wattwire.analysis.rejudged import Rejudged
 from wattwire.model import metrics
-from wattwire.model.deployment import Request
+from wattwire.model.deployment import PROBE, Request
 from wattwire.model.variants import FACTOR
 from wattwire.model.verdict import Verdict
 from wattwire.stats import BelowResolution, Interval, NotComputable, TooFew
@@ -194,7 +195,7 @@ def executed(
 def _rows(processes: pl.DataFrame, runs: int) -> list[Row]:
     if processes.is_empty() or "process" not in processes.columns:
         return []
-    frame = processes.with_columns(_labels(processes))
+    frame = processes.with_columns(labels_of(processes))
     figures_by_label: dict[str, dict[str, list[float]]] = {}
     counts: Counter[str] = Counter()
     for _, run_rows in sorted(frame.group_by("run"), key=lambda item: item[0]):
@@ -219,9 +220,9 @@ def _rows(processes: pl.DataFrame, runs: int) -> list[Row]:
     )
 
 
-def _labels(processes: pl.DataFrame) -> pl.Series:
+def labels_of(processes: pl.DataFrame) -> pl.Series:
     """Return a label for each process that is the same in all runs."""
-    several = len(set(processes["subject"].to_list())) > 1
+    several = len({*processes["subject"].to_list()} - {PROBE}) > 1
     names = [
         f"{subject}: {process}" if several else str(process)
         for subject, process in processes.select("subject", "process").iter_rows()
@@ -247,12 +248,21 @@ def _of_run(row: Mapping[str, Any], figure: str) -> float | None:
         return value / messages if value is not None and messages else None
     if figure == "memory_mean_kib":
         figure = "memory_kib_total"
-    values = [row[figure]] if figure in row else [row[k] for k in row if k.startswith(f"{figure}.")]
+    values = [row[figure]] if figure in row else _of_subjects(row, figure)
     return None if not values or None in values else float(sum(values))
 
 
+def _of_subjects(row: Mapping[str, Any], figure: str) -> list[Any]:
+    """Return the values of a metric of the measured systems; those of a probe if there are none."""
+    keys = [key for key in row if key.startswith(f"{figure}.")]
+    systems = [key for key in keys if key != f"{figure}.{PROBE}"]
+    return [row[key] for key in systems or keys]
+
+
 def _subject_key(subject: str) -> int:
-    """Return the position of a subject's rows: the command, then attached0, then attached1."""
+    """Return the position of a subject's rows: the command, attached0, attached1, the probe."""
+    if subject == PROBE:
+        return sys.maxsize
     digits = subject.lstrip("abcdefghijklmnopqrstuvwxyz")
     return int(digits) + 1 if digits.isdecimal() else 0
 

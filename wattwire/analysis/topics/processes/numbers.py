@@ -27,6 +27,9 @@ from wattwire.stats import Band
 PRINTED_MAX = 3
 """Maximum number of printed figures in the first sentence."""
 COSTS_DRAWN = ("window_s", "cpu_s")
+OF_PROBE_DRAWN = "_latency_p50_us"
+CHARTS_MAX = 12
+"""Maximum number of charts, because a graph can have a hundred topics."""
 BOUND_BY = {
     "cpu_s": CPU_IS_BOUND,
     "memory_peak_kib": PEAK_IS_BOUND,
@@ -127,7 +130,7 @@ def costs(executed: Executed) -> Costs:
         tuple(map(_process, executed.rows)),
         failures(executed),
         tuple(early_ends(executed)),
-        executed.request.probe if executed.request.attached else "",
+        "" if executed.request.is_only_probe else executed.request.probe,
     )
 
 
@@ -156,13 +159,13 @@ def repeats_drawn(tables: Sequence[Executed]) -> list[Repeats]:
             for table, name in zip(tables, names, strict=True)
             for run, value in table.values_by_run(key)
         ]
-        is_drawn = key in COSTS_DRAWN or _is_printed(figure)
+        is_drawn = key in COSTS_DRAWN or _is_printed(figure) or key.endswith(OF_PROBE_DRAWN)
         if is_drawn and len(points) > len(tables):
             part_of_id = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")
             chart = Chart(points, names, rows=names, x_scale=LINEAR)
             drawn.append(Repeats(f"repeats-{part_of_id}", figure.title, figure.unit, chart))
-    return drawn
+    return drawn[:CHARTS_MAX]
 
 
 def _is_printed(figure: Figure) -> bool:
-    return is_printed(figure.key.partition(".")[0])
+    return is_printed(figure.key.partition(".")[0]) and not figure.is_of_probe

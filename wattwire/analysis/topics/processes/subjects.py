@@ -10,17 +10,18 @@ SUBJECT_MAX = 80
 
 
 def subject(request: Request) -> str:
-    """Return the command line, or the name of the probe, and the labels of the attached systems.
+    """Return the command line and the labels of the attached systems, or the name of the probe.
 
     Each is shortened. A long command hides no attached system, because the figures after it are
     those of both.
     """
     attached = _shortened(", ".join(target.label for target in request.attached), SUBJECT_MAX // 2)
-    if request.probe and attached:  # the costs are those of the attached systems
-        return f"{attached}, watched by {request.probe}"
+    if request.is_only_probe:
+        return _shortened(request.probe, SUBJECT_MAX)
     space = SUBJECT_MAX - len(" and ") - len(attached) if attached else SUBJECT_MAX
-    command = _shortened(request.probe or shlex.join(request.command), space)
-    return " and ".join(part for part in (command, attached) if part)
+    command = _shortened(shlex.join(request.command), space)
+    system = " and ".join(part for part in (command, attached) if part)
+    return f"{system}, watched by {request.probe}" if request.probe else system
 
 
 def _shortened(text: str, length: int) -> str:

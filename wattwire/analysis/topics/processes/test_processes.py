@@ -34,15 +34,15 @@ def test_the_first_sentence_names_every_system_and_states_a_mean_of_two_repeats(
 def test_the_costs_of_watched_systems_are_not_named_after_the_probe() -> None:
     attached = (Target("pid:1234", pid=1234),)
     rows = [{"verdict": "valid", "block": 1, "window_s": 2.0, "cpu_s": 0.1}]
-    watched = Request(command=("p",), attached=attached, probe="mw/probe")
+    watched = Request(attached=attached, probe="mw/probe")
     result = costs(executed_of(rows, watched))
     assert (result.subject, result.probe) == ("pid:1234, watched by mw/probe", "mw/probe")
     page = topic_page("processes", Processes((result,))).section()
     assert page is not None
     whole = str(next(part for part in page.parts if isinstance(part, Table)))
-    assert "Values of the attached processes" in whole
+    assert "Values of the measured system" in whole
     assert "of all processes together without mw/probe, which watched them." in whole
-    assert costs(executed_of(rows, Request(command=("p",), probe="mw/probe"))).subject == "mw/probe"
+    assert costs(executed_of(rows, Request(probe="mw/probe"))).subject == "mw/probe"
 
 
 def test_a_cost_has_an_interval_from_three_repeats_on() -> None:

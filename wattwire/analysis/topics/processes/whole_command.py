@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from dataclasses import dataclass
 
+from wattwire.analysis.streams.figures import ENDS
 from wattwire.analysis.topics.processes.executed import (
     PEAK_IS_BOUND,
     Executed,
@@ -31,6 +32,8 @@ class Figure:
     unit: str
     values: tuple[float, ...]
     is_bound: bool = False
+    is_of_probe: bool = False
+    """Whether a probe watched it, which no command printed."""
 
     @property
     def value(self) -> Value:
@@ -69,13 +72,14 @@ class Figure:
 
 
 def printed_figures(executed: Executed) -> list[Figure]:
-    """Return the figures that the command printed."""
+    """Return the figures that the command printed, and those of a probe."""
     figures = []
     for name in executed.columns:
         values = executed.values(name) if is_printed(name.partition(".")[0]) else []
         if values and (metric := find(name)):
             title = name.partition(".")[2]
-            figures.append(Figure(name, title, metric.unit, tuple(values)))
+            is_of_probe = bool(executed.request.probe) and title.endswith(ENDS)
+            figures.append(Figure(name, title, metric.unit, tuple(values), False, is_of_probe))
     return figures
 
 

@@ -1,4 +1,4 @@
-"""Which costs the totals of a run without nodes add, if its command is a probe."""
+"""Which costs the totals of a run without nodes add, if a probe watches it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 import polars as pl
 
-from wattwire.model.deployment import COMMAND, Request, Target
+from wattwire.model.deployment import COMMAND, PROBE, Request, Target
 from wattwire.run.exec.process_rows import CommandResults
 from wattwire.run.results.convert import QUANTITY_SCHEMA
 from wattwire.run.results.resources import CPU_TIME, Readings
 
 SECOND_NS = 1_000_000_000
 KIB = 1024
-CPU_S = {COMMAND: 0.25, "attached0": 0.5}
-MEMORY_KIB = {COMMAND: 1000, "attached0": 4000}
+CPU_S = {COMMAND: 0.25, "attached0": 0.5, PROBE: 0.125}
+MEMORY_KIB = {COMMAND: 1000, "attached0": 4000, PROBE: 500}
 
 
 def responses(request: Request) -> dict[str, Any]:
@@ -41,6 +41,7 @@ def responses(request: Request) -> dict[str, Any]:
     tables = {name: {"members": []} for name in request.labels}
     record = SimpleNamespace(
         name="local", after=tables, before={}, exit=None, messages=100.0, values={}, totals=None,
+        topics=None,
         window={"start_ns": 0, "end_ns": SECOND_NS}, span=(0, SECOND_NS), ended_by="time",
         cost_span=(0, SECOND_NS), baselines={}, sampling={},
     )  # fmt: skip
@@ -50,17 +51,16 @@ def responses(request: Request) -> dict[str, Any]:
 
 def test_a_probe_is_no_part_of_the_processes_that_it_watches() -> None:
     target = Target("pid:7", pid=7)
-    watched = responses(Request(("probe",), (target,), probe="mw/probe"))
-    assert watched["cpu_s"] == CPU_S["attached0"]
-    assert watched["cpu_share.command"] == CPU_S[COMMAND]
-    assert watched["memory_kib_total"] == MEMORY_KIB["attached0"]
-    assert watched["memory_peak_kib"] == MEMORY_KIB["attached0"]
-    assert watched["cpu_us_per_message"] is None and watched["messages"] == 100
+    watched = responses(Request(("x",), (target,), probe="mw/probe"))
+    assert watched["cpu_s"] == CPU_S["attached0"] + CPU_S[COMMAND]
+    assert watched["cpu_share.probe"] == CPU_S[PROBE]
+    assert watched["memory_kib_total"] == MEMORY_KIB["attached0"] + MEMORY_KIB[COMMAND]
+    assert watched["memory_peak_kib"] == MEMORY_KIB["attached0"] + MEMORY_KIB[COMMAND]
 
 
 def test_the_costs_of_a_probe_alone_and_of_a_command_are_its_own() -> None:
-    probe = responses(Request(("probe",), probe="mw/probe"))
-    assert probe["cpu_s"] == CPU_S[COMMAND] and probe["cpu_us_per_message"] == 2500
+    probe = responses(Request(probe="mw/probe"))
+    assert probe["cpu_s"] == CPU_S[PROBE] and probe["cpu_us_per_message"] == 1250
     command = responses(Request(("x",), (Target("pid:7", pid=7),)))
-    assert command["cpu_s"] == sum(CPU_S.values())
+    assert command["cpu_s"] == CPU_S[COMMAND] + CPU_S["attached0"]
     assert command["cpu_us_per_message"] == 7500

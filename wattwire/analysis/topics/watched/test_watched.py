@@ -1,0 +1,135 @@
+"""Topics that a probe watched, and the CPU time per message of the processes on them."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import polars as pl
+import pytest
+
+from wattwire.analysis.topics.watched.numbers import (
+    PUBLISHES,
+    RECEIVES,
+    MessageCost,
+    WatchedTopics,
+    watched_topics,
+)
+from wattwire.model.deployment import Request
+from wattwire.report.topic_page import topic_page
+from wattwire.stats import Interval
+
+REQUEST = Request(("launch",), probe="mw/probe")
+P50_US = {"p50_us": 400.0, "p95_us": None, "p99_us": None, "max_us": 900.0}
+
+
+def stream(topic: str, pid: int | None, messages: int, **changes: Any) -> dict[str, Any]:
+    return {
+        "topic": topic, "node": f"/n{pid}", "gid": "00", "type": "std_msgs/msg/String",
+        "qos": {"reliability": "reliable"}, "messages": messages, "rate_hz": messages / 10.0,
+        "interval_sd_ms": 0.5, "bytes_mean": 24.0, "bytes_per_s": 24.0 * messages / 10.0,
+        "latency": {**P50_US, "count": messages, "reasons": {"p95_us": "too_few"}},
+        "no_latency": "", "age": None, "faults": {"lost": 0, "reordered": 0, "repeated": 0},
+        "pid": pid, **changes,
+    }  # fmt: skip
+
+
+def reader(topic: str, pid: int | None, messages: int) -> dict[str, Any]:
+    return {"topic": topic, "node": f"/n{pid}", "qos": {}, "pid": pid, "messages": messages}
+
+
+def document(messages: int, **changes: Any) -> dict[str, Any]:
+    """Return a window of 10 s with a relay (pid 2) between a talker (1) and a listener (3)."""
+    return {
+        "window_s": 10.0,
+        "streams": [stream("/a", 1, messages), stream("/b", 2, messages)],
+        "readers": [reader("/a", 2, messages), reader("/b", 3, messages)],
+        "unread": [], "excluded": ["/rosout"], "mismatches": [],
+        "cost": {"cpu_share": 0.01, "cpu_us_per_message": 100.0, "memory_peak_kib": 2048},
+        **changes,
+    }  # fmt: skip
+
+
+def evidence(*documents: dict[str, Any], request: Request = REQUEST) -> Any:
+    runs = [f"r{at}" for at in range(len(documents))]
+    processes = pl.DataFrame([
+        {"run": run, "attempt": 1, "subject": "command", "process": name, "pid": pid, "cpu_s": s}
+        for run in runs
+        for pid, (name, s) in enumerate((("talker", 0.1), ("relay", 0.4), ("listener", 0.2)), 1)
+    ])  # fmt: skip
+    return SimpleNamespace(
+        imported=False,
+        study=SimpleNamespace(request=request),
+        reader=SimpleNamespace(processes=lambda: processes),
+        usable=pl.DataFrame([{"run": run, "attempt": 1} for run in runs]),
+        runs={run: {"topics": d} for run, d in zip(runs, documents, strict=True)},
+    )
+
+
+def costs_of(result: WatchedTopics) -> dict[tuple[str, str, str], MessageCost]:
+    return {(cost.process, cost.way, cost.topic): cost for cost in result.costs}
+
+
+def test_cpu_per_message_is_exact_for_one_topic_and_a_bound_for_one_of_several() -> None:
+    result = watched_topics(evidence(document(1000)))
+    costs = costs_of(result)
+    talker, listener = costs["talker", PUBLISHES, "/a"], costs["listener", RECEIVES, "/b"]
+    assert (talker.cpu_us, talker.bound_us) == (pytest.approx(100.0), None)
+    assert (listener.cpu_us, listener.bound_us) == (pytest.approx(200.0), None)
+    whole = costs["relay", "", ""]
+    assert whole.cpu_us == pytest.approx(200.0) and whole.topics == 2
+    for way, topic in ((RECEIVES, "/a"), (PUBLISHES, "/b")):
+        cost = costs["relay", way, topic]
+        assert (cost.cpu_us, cost.bound_us) == (None, pytest.approx(400.0))
+    assert len(costs) == 5 and result.has_bounds
+
+
+def test_windows_are_the_replicates_of_an_interval() -> None:
+    result = watched_topics(evidence(*(document(n) for n in (900, 1000, 1100))))
+    first = result.topics[0]
+    assert isinstance(first.rate_hz, Interval) and first.rate_hz.estimate == pytest.approx(100.0)
+    assert first.windows == 3 and first.messages == pytest.approx(1000.0)
+    assert isinstance(costs_of(result)["talker", PUBLISHES, "/a"].cpu_us, Interval)
+
+
+def test_a_percentile_on_lost_messages_has_no_mean() -> None:
+    lost = stream("/a", 1, 10, latency={**P50_US, "reasons": {"p99_us": "lost"}, "count": 5})
+    result = watched_topics(evidence(document(10), document(10, streams=[lost])))
+    row = result.topics[0]
+    assert row.p99_us is None and row.is_lost == ("p99_us",) and row.p50_us == 400.0
+
+
+def test_ends_without_a_measured_process_are_named_and_have_no_cost() -> None:
+    streams = [stream("/a", None, 5), stream("/b", 9, 5)]
+    result = watched_topics(evidence(document(5, streams=streams, readers=[])))
+    assert result.costs == () and result.unknown == ("/a (/nNone)", "/b (/n9)")
+    assert {row.process for row in result.topics} == {""}
+
+
+def test_a_campaign_without_a_probe_has_no_topics() -> None:
+    assert watched_topics(evidence(request=Request(("launch",)))) == WatchedTopics()
+
+
+def test_the_page_marks_bounds_and_says_how_costs_are_derived() -> None:
+    mismatch = {"topic": "/c", "sending_node": "/x", "receiving_node": "/y", "reason": "R; "}
+    unread = {"topic": "/d", "type": "own/msg/T", "problem": "no such package"}
+    result = watched_topics(evidence(document(1000, mismatches=[mismatch], unread=[unread])))
+    page = topic_page("watched", result)
+    section = page.section()
+    assert section is not None
+    tables = {part.id: part for part in section.parts if hasattr(part, "rows")}
+    costs = {row["process"] + row["way"]: row for row in tables["watched-costs"].rows}
+    assert costs["relayall of its topics"]["cpu_us"] == pytest.approx(200.0)
+    assert "≤ 400" in costs["relaypublishes"]["cpu_us"]
+    assert "upper bound" in tables["watched-costs"].note
+    texts = " ".join(page.texts)
+    assert "/y never receives messages of /x" in texts and "no such package" in texts
+    assert "/rosout" in texts
+
+
+def test_a_window_without_messages_is_a_warning() -> None:
+    empty = document(0, streams=[], readers=[], cost=None)
+    result = watched_topics(evidence(empty))
+    assert result.topics == () and result.windows == 1
+    assert "read no message" in " ".join(topic_page("watched", result).texts)
+    assert result.probe is None

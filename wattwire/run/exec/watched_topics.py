@@ -1,0 +1,147 @@
+"""Run a probe next to a command or attached systems, and derive what it watched in the window."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from wattwire.analysis.streams.figures import CPU_FIGURE, figures_of, identifier
+from wattwire.analysis.streams.numbers import Stream, Watched, watched
+from wattwire.analysis.streams.recorded import Graph, ProbeFiles
+from wattwire.model.deployment import PROBE, Request
+from wattwire.model.errors import MissingError
+from wattwire.model.words import duration
+from wattwire.rig.agent import AgentError
+from wattwire.run.exec.naming import node_names
+from wattwire.run.probing.discovery import Discovery
+from wattwire.run.run_processes import RunProcesses
+
+Member = Mapping[str, Any]
+"""A row of the agent's process table."""
+
+
+class ProbeOfRun:
+    """The probe of a run: its process, its search for publishers, and what it watched."""
+
+    def __init__(self, request: Request, processes: RunProcesses) -> None:
+        self._request, self._processes = request, processes
+        self._folder = processes.out_of(PROBE)
+        self._search = Discovery(time.monotonic())
+
+    def start(self, members_period_ms: int) -> None:
+        """Start the probe. Raises MissingError if its program cannot be executed."""
+        self._folder.mkdir(parents=True)
+        argv = [*self._request.probe_command, "--out", str(self._folder)]
+        env = dict(variable.split("=", 1) for variable in self._request.probe_env)
+        submitted = self._processes.submit
+        try:
+            submitted(PROBE, argv, env, str(self._folder), members_period_ms=members_period_ms)()
+        except AgentError as error:
+            raise MissingError(f"{argv[0]}: the probe cannot be started ({error})") from error
+        self._search = Discovery(time.monotonic())
+
+    def is_settled(self) -> bool:
+        """Return whether the probe found no new publisher for a while, or searched long enough."""
+        return self._search.is_over(ProbeFiles(self._folder).read_facts(), time.monotonic())
+
+    @property
+    def problem(self) -> str:
+        """Return how the probe ended, with its last words; "" while it runs."""
+        if self._processes.states[PROBE].exit is None:
+            return ""
+        last_words = " ".join(" ".join(self._processes.logs_of(PROBE)).split())[-500:]
+        how = self._processes.describe_exit(PROBE)
+        return f"the probe {how}: {last_words or 'it printed nothing'}"
+
+    def watched(self, span: tuple[int, int]) -> Watched:
+        """Return the numbers of the window (begin and end, ns)."""
+        files = ProbeFiles(self._folder)
+        return watched(files.read_facts(), files.read_records(), *span)
+
+
+def notes_of(result: Watched) -> Iterator[str]:
+    """Yield the notes on figures that are missing or not of the whole window."""
+    yield from figures_of(result)[1]
+    for topic, after_s in result.subscribed_s.items():
+        if not result.graph.topics[topic].get("resubscribed"):
+            yield (
+                f"{topic}: the probe subscribed {duration(after_s)} after the begin of the window, "
+                "so its figures are those of the rest"
+            )
+
+
+def document_of(result: Watched, members: Iterable[Member]) -> dict[str, Any]:
+    """Return the run document's part: the streams, their readers, and what was not read.
+
+    A stream has the `pid` of the process that published it, and a reader that of its process; None
+    if it is none of the measured `members`, or if the middleware does not tell.
+    """
+    graph, members = result.graph, list(members)
+    facts = {fact["gid"]: fact for fact in graph.streams.values()}
+    return {
+        "window_s": result.window_s,
+        "streams": [
+            {**stream.as_json(), "pid": pid_of(facts.get(stream.gid, {}), members)}
+            for stream in result.streams
+        ],
+        "readers": list(_readers(graph, result.streams, members)),
+        "unread": [
+            {name: topic[name] for name in ("topic", "type", "problem")}
+            for topic in graph.topics.values()
+            if topic["problem"]
+        ],
+        "excluded": sorted(graph.scan.get("excluded", [])),
+        "mismatches": graph.mismatches,
+        "cost": None if result.cost is None else asdict(result.cost),
+    }
+
+
+def pid_of(endpoint: Mapping[str, Any], members: Iterable[Member]) -> int | None:
+    """Return the process of a publisher or reader: by its number, or by the name of its node.
+
+    The middleware may give the lower bits of the process's number, and a command line the names of
+    its nodes. Neither decides if it fits several processes.
+    """
+    number, node = endpoint.get("process"), str(endpoint.get("node", "")).strip("/")
+    if number is not None:
+        pids = {m["pid"] for m in members if m["pid"] % number["modulus"] == number["pid"]}
+    else:
+        pids = {m["pid"] for m in members if node and node in node_names(m["argv"])}
+    return pids.pop() if len(pids) == 1 else None
+
+
+def _readers(
+    graph: Graph, streams: Iterable[Stream], members: list[Member]
+) -> Iterator[dict[str, Any]]:
+    """Yield each subscription with the number of messages that were published for it."""
+    apart = {(fact["sending_gid"], fact["receiving_gid"]) for fact in graph.mismatches}
+    for fact in graph.readers.values():
+        own = [s for s in streams if s.topic == fact["topic"] and (s.gid, fact["gid"]) not in apart]
+        yield {
+            **{name: fact[name] for name in ("topic", "node", "qos")},
+            "pid": pid_of(fact, members),
+            "messages": sum(stream.messages for stream in own),
+        }
+
+
+def cpu_per_message(
+    document: Mapping[str, Any], processes: Iterable[Mapping[str, Any]]
+) -> dict[str, float]:
+    """Return the figure of each process: CPU time (µs) per message, over all its topics.
+
+    The messages of a process are those that it published and those that were published for its
+    subscriptions. Processes of one name have no figure, because the next run could exchange them.
+    """
+    handled: dict[int, int] = {}
+    for end in (*document["streams"], *document["readers"]):
+        if end["pid"] is not None:
+            handled[end["pid"]] = handled.get(end["pid"], 0) + end["messages"]
+    rows = [row for row in processes if handled.get(row.get("pid", 0)) and row["cpu_s"]]
+    names = [identifier(row["process"]) for row in rows]
+    return {
+        f"{name}_{CPU_FIGURE}": 1e6 * row["cpu_s"] / handled[row["pid"]]
+        for name, row in zip(names, rows, strict=True)
+        if names.count(name) == 1
+    }
