@@ -15,14 +15,13 @@ from . import (
     network,
     payloads,
     pipeline,
-    security,
-    tls,
     usage,
     window,
     wire,
     wire_calls,
 )
 from .cell import CLAUSES, Broken, CellUnderTest, ClauseResult, Problem, Skipped
+from .certificates import security, tls
 from .encryption.scenarios import scenarios as encryption_scenarios
 from .host import Watch
 from .roles import PATTERN_CLAUSES

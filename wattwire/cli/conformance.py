@@ -53,7 +53,7 @@ from wattwire.rig.harness_costs import HarnessCost, note_harness_cost
 from wattwire.rig.stranger_calls import StrangerCalls, note_stranger_calls
 from wattwire.run.credentials import credential_words
 from wattwire.run.run_processes import RunProcesses
-from wattwire.run.services import Service, endpoint_words, start_service
+from wattwire.run.services import Service, start_service
 
 SERVICE_TIMEOUT_S = 10.0
 INTRODUCTION = (
@@ -488,21 +488,23 @@ def _service(
         run_folder = folder / token
         (run_folder / "logs").mkdir(parents=True)
         processes = RunProcesses({HOST: hosts.service_host}, Deployment(()), token, run_folder)
-        services: list[Service] = []
+        services: dict[str, Service] = {}
         settings = {**setting_words(levels), **credential_words(credentials)}
         try:
             for name, table in cell.middleware.services_for(levels).items():
-                service = start_service(
+                known = {
+                    f"services.{k}": s.endpoints[0] for k, s in services.items() if s.endpoints
+                }
+                services[name] = start_service(
                     processes,
-                    name,
+                    f"{name}-{token}",  # the agent runs one process of a name, the suite several
                     table,
                     hosts.service_address,
                     token,
                     SERVICE_TIMEOUT_S,
-                    {**words, **settings, **endpoint_words(services)},
+                    {**words, **settings, **known},
                 )
-                services.append(service)
-            yield [endpoint for service in services for endpoint in service.endpoints]
+            yield [endpoint for service in services.values() for endpoint in service.endpoints]
         finally:
             processes.end_all()
 

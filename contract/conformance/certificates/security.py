@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .cell import EXPIRED, OTHER_ADDRESS, OTHER_AUTHORITY, Problem, Security, Skipped
-from .group import HANG_S
-from .process import NodeProcess
-from .roles import PATTERNS
-from .scenario import ALWAYS, Bench, Scenario
-from .spec import READY_TIMEOUT_MS
-from .usage import refusal
-from .wire import await_line
+from ..cell import EXPIRED, OTHER_ADDRESS, OTHER_AUTHORITY, Problem, Security, Skipped
+from ..group import HANG_S
+from ..process import NodeProcess
+from ..roles import PATTERNS
+from ..scenario import ALWAYS, Bench, Scenario
+from ..spec import READY_TIMEOUT_MS
+from ..usage import refusal
+from ..wire import await_line
 
 Keys = dict[str, Any]
 

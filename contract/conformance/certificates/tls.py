@@ -8,13 +8,13 @@ from typing import Any
 
 import trustme
 
-from .cell import Problem, Skipped
-from .group import HANG_S
-from .roles import PATTERNS
-from .scenario import ALWAYS, Bench, Scenario
-from .spec import READY_TIMEOUT_MS
-from .usage import refusal
-from .wire import await_line
+from ..cell import Problem, Skipped
+from ..group import HANG_S
+from ..roles import PATTERNS
+from ..scenario import ALWAYS, Bench, Scenario
+from ..spec import READY_TIMEOUT_MS
+from ..usage import refusal
+from ..wire import await_line
 
 
 def _switched_on(bench: Bench) -> dict[str, Any]:
