@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wattwire.model.deployment import EXEC, PATTERNS
+from wattwire.model.deployment import EXEC, ONE_WAY, PATTERNS
 from wattwire.model.drive import DRIVE, check_drive
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.flows import EXCLUDED_KEYS, FLOW, FLOWS, OWN_KEYS, check_name, names_in
@@ -226,12 +226,13 @@ def check_commands(study: Study, where: str) -> None:
             f"{place}.flow: found {study.drive.flow!r}, but the study has no table [[{FLOW}]]; "
             "delete it"
         )
-    for key, allowed in ("pattern", "topic"), ("loop", "open"), ("clients", 1):
+    for key, allowed in ("pattern", ONE_WAY), ("loop", ("open",)), ("clients", (1,)):
         levels = _levels(study, key)
-        if levels != [allowed] and not study.flows:
+        if not study.flows and not set(levels) <= set(allowed):
             raise UsageError(
-                f"{place}: {key}: found {', '.join(map(str, levels))}; allowed: {allowed}, because "
-                "the robot is the only subscriber of a topic with commands"
+                f"{place}: {key}: found {', '.join(map(str, levels))}; allowed: "
+                f"{' or '.join(map(str, allowed))}, because the robot is the only receiver of "
+                "commands"
             )
     if study.flows:
         periods_s = {f"rate_hz {flow.rate_hz:g} of {flow.name}": 1 / flow.rate_hz for flow in named}

@@ -53,7 +53,7 @@ LEVEL_RULES = {
     "action_feedback": LevelRule(int, 0, 10_000, default=3),
     "variant": LevelRule(str),
     "server_language": LevelRule(str),
-    "nodes": LevelRule(int, 3, 64),
+    "nodes": LevelRule(int, 2, 64),
     "cpu_latency_us": LevelRule(int, 0, 2_000_000_000),
     "network": LevelRule(str),
     "placement": LevelRule(str),
