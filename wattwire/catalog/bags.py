@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,11 @@ REMARKS = "remarks"
 """Key of a flow: a table of its keys whose values the bag does not state exactly, with remarks."""
 RECORDER = "recorder"
 """Node that receives all flows of a bag, as the recorder did."""
+QOS_LEVELS = {
+    "reliability": ("reliable", "best_effort"),
+    "history": ("keep_last", "keep_all"),
+    "durability": ("volatile", "transient_local"),
+}
 
 
 @dataclass
@@ -195,13 +200,15 @@ def _qos(connection: Any) -> dict[str, Any]:
     if not profiles:
         return {}
     profile = profiles[0]
-    levels = {
-        "reliability": ("reliable", "best_effort"),
-        "history": ("keep_last", "keep_all"),
-        "durability": ("volatile", "transient_local"),
+    stated = {name: getattr(profile, name).name.lower() for name in QOS_LEVELS}
+    return known_qos({**stated, "depth": profile.depth})
+
+
+def known_qos(stated: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the levels of a recorded QoS that a flow can have; others are unknown."""
+    qos: dict[str, Any] = {
+        key: stated[key] for key, levels in QOS_LEVELS.items() if stated.get(key) in levels
     }
-    stated = {name: getattr(profile, name).name.lower() for name in levels}
-    qos: dict[str, Any] = {k: v for k, v in stated.items() if v in levels[k]}
-    if qos.get("history") == "keep_last" and profile.depth > 0:
-        qos["depth"] = profile.depth
+    if qos.get("history") == "keep_last" and stated.get("depth", 0) > 0:
+        qos["depth"] = stated["depth"]
     return qos

@@ -12,6 +12,7 @@ from wattwire.catalog import Catalog, Cell
 from wattwire.catalog.bags import REMARKS, bag_topology, is_bag, names_no_nodes
 from wattwire.catalog.cells import MEMBERS
 from wattwire.catalog.topologies import read_topology
+from wattwire.cli.topics.recorded_topology import is_watched, watched_topology
 from wattwire.model.errors import MissingError
 
 Remarks = Mapping[int, Mapping[str, str]]
@@ -29,13 +30,18 @@ responses = ["cpu_us_per_message", "loss_share"]
 
 
 def topology_of(source: Path) -> tuple[dict[str, Any], Remarks]:
-    """Return the table of a topology from a bag or a topology file, and the remarks of its flows.
+    """Return the table of a topology from its source, and the remarks of its flows.
+
+    The source is a watched graph, a bag or a topology file.
 
     A topology file has no remarks, and its table may have faults.
     """
-    if not is_bag(source):
+    if is_watched(source):
+        table = watched_topology(source)
+    elif is_bag(source):
+        table = bag_topology(source)
+    else:
         return read_topology(source), {}
-    table = bag_topology(source)
     return table, {n: flow.pop(REMARKS, {}) for n, flow in enumerate(table["flow"])}
 
 
@@ -43,7 +49,7 @@ def topology_text(table: Mapping[str, Any], remarks: Remarks, source: Path) -> s
     """Return the text of a topology file with a valid table, which was made from `source`."""
     name = "".join(sign if sign.isprintable() else "?" for sign in source.name)
     lines = [f"# The topology of {name}. docs/topologies.md describes the keys."]
-    if names_no_nodes(source):
+    if not is_watched(source) and names_no_nodes(source):
         lines.append("# A bag of ROS 2 names no nodes: give each flow its sender and receivers.")
     for node in table["node"]:
         lines += ["", "[[node]]", *(f"{key} = {_toml(value)}" for key, value in node.items())]

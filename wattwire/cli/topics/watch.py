@@ -187,6 +187,8 @@ def show_result(
     print_json(result, window[0])
     for topic in result.graph.topics.values():
         print(json.dumps(topic))
+    for reader in result.graph.readers.values():
+        print(json.dumps(reader))
     cost: dict[str, Any] = {"kind": "probe_cost"}
     print(json.dumps(cost | (asdict(result.cost) if result.cost else {})))
     for sentence in sentences:

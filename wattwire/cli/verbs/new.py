@@ -41,8 +41,8 @@ def add_to(verbs: Any) -> None:
     verb.add_argument("cells", nargs="*", metavar="CELL", help="cells of the new study")
     verb.add_argument(
         "--from", dest="source", metavar="PATH",
-        help="a bag of ROS, or a topology file (.json of ros2-performance, .toml): also write its "
-        "nodes and flows as a topology file",
+        help="a campaign of `topics` or `exec --topics`, a bag of ROS, or a topology file (.json "
+        "of ros2-performance, .toml): also write its nodes and flows as a topology file",
     )  # fmt: skip
     verb.set_defaults(call=new)
 
