@@ -153,7 +153,7 @@ def _clocks(evidence: Evidence) -> Clocks:
     for run in evidence.usable["run"].to_list():
         for host, relation in relations_of_run(evidence.runs[run]).items():
             hosts_of_clock.setdefault(relation.clock, set()).add(host)
-            if relation.before is not None:
+            if not relation.is_own:
                 band_ns[host] = max(relation.band_ns, band_ns.get(host, 0))
     return Clocks(
         tuple(tuple(sorted(hosts)) for hosts in hosts_of_clock.values() if len(hosts) > 1),

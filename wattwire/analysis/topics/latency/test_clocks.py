@@ -8,7 +8,7 @@ from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.latency import all_series
 from wattwire.analysis.topics.latency.numbers import Clocks, HostClock, latency
-from wattwire.model.hosts.clocks import ClockRelation, Exchange
+from wattwire.model.hosts.clocks import ClockRelation, Knot
 from wattwire.report.tests.synthetic import SLOW, Shape, write_campaign
 from wattwire.store import Campaign
 
@@ -72,7 +72,7 @@ def test_the_percentiles_of_hosts_with_two_clocks_have_the_band(tmp_path):
 
 
 def test_hosts_with_one_clock_are_together_and_the_others_have_their_error(tmp_path):
-    far = ClockRelation("far", *(Exchange(at, at + 9, 40_000, 64, "pipe") for at in (0, 10**10)))
+    far = ClockRelation("far", (Knot(0, 9, 70_000), Knot(10**10, 9, 60_000)))
     relations = {"robot": NEAR, "edge": NEAR, "cloud": far}
     evidence = evidence_with(tmp_path, {}, relations=relations)
     result = latency(evidence, all_series_of_one_host(evidence))
