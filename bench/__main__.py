@@ -5,7 +5,7 @@ scale, layers, syscalls, calls. Validity, simulated: false_alarms, coverage, seq
 steady_state; with planted load: validity; copro --seeds. Compared with another commit: kits --old
 REV, summary_row --old REV. Steps and threads of a round trip: steps. Layers: layer_delays.
 Independent tools: peers, exec, topics. Variants: exec_variants. Robot and co-processor: copro.
-Secured cells: security; as root: proof, links, planted_links. Prints Markdown.
+Secured cells: security; as root: proof, links, planted_links, clocks. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from bench.pairs import PAIRS, abba, compared, lost_pairs, table
 from bench.peers import commands, pipeline, secured, step_costs, tools, topics
 from bench.peers.libraries import comparisons
 from bench.recorded_layers import costs, delays
-from bench.rigs import bridges, links, planted_links, proof
+from bench.rigs import bridges, clocks, links, planted_links, proof
 from bench.runs_simulated import confirming, run_order, steady_state, strata, variants
 from bench.turns import NO_REAL_TIME_NOTICE, on_cores, real_time_on_last_core
 from wattwire.rig.bare_clients import bare_server, printed_ns
@@ -286,14 +286,14 @@ SIMULATIONS = {
 }  # fmt: skip
 VALIDITY = "validity"
 KITS, SUMMARY_ROW = "kits", "summary_row"
-BRIDGES, LINKS, PLANTED_LINKS = "bridges", "links", "planted_links"
+BRIDGES, LINKS, PLANTED_LINKS, CLOCKS = "bridges", "links", "planted_links", "clocks"
 COPRO = "copro"
 STEPS = "steps"
 LAYER_DELAYS = "layer_delays"
 SECURITY, PROOF = "security", "proof"
 PEERS, EXEC, EXEC_VARIANTS, TOPICS = "peers", "exec", "exec_variants", "topics"
 ON_REQUEST = (
-    VALIDITY, KITS, SUMMARY_ROW, BRIDGES, LINKS, PLANTED_LINKS, COPRO, STEPS, PEERS, EXEC,
+    VALIDITY, KITS, SUMMARY_ROW, BRIDGES, LINKS, PLANTED_LINKS, CLOCKS, COPRO, STEPS, PEERS, EXEC,
     EXEC_VARIANTS, LAYER_DELAYS, TOPICS, SECURITY, PROOF,
 )  # fmt: skip
 TRIALS = 10_000
@@ -340,7 +340,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument(
         "--seeds", type=int,
-        help=f"of the part planted_links (default {planted_links.SEEDS}), and of the part copro: "
+        help=f"of the parts planted_links and clocks (default {planted_links.SEEDS}); of copro: "
         f"measure break-evens (target: {planted_break_even.SEEDS} seeds), not pairs",
     )  # fmt: skip
     parser.add_argument(
@@ -380,6 +380,8 @@ def _report_alone(part: str, options: argparse.Namespace) -> bool:
         journal = options.journal or Path("planted_links.jsonl")
         seeds = options.seeds or planted_links.SEEDS
         planted_links.report(options.first_seed, seeds, journal)
+    elif part == CLOCKS:
+        clocks.report(options.seeds or clocks.SEEDS)
     elif part == COPRO and options.soak:
         bridge_memory.report(options.soak)
     elif part == COPRO and options.seeds:

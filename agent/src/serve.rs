@@ -450,7 +450,10 @@ impl Slow {
 
 fn clock_answer(request: &protocol::Clock) -> Answer {
     match (1..=1000).contains(&request.count) {
-        true => Ok(json!({"triples": clock::triples(request.count)})),
+        true => {
+            let triples = clock::triples(request.count);
+            Ok(json!({"triples": triples, "adjustment": clock::adjustment()}))
+        }
         false => {
             let message = format!("clock: count: found {}; allowed: 1 to 1000", request.count);
             Err(Problem::usage(message))

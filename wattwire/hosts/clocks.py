@@ -1,26 +1,42 @@
 """Measure the relation of a host's clock to the controller's by exchanges of four timestamps.
 
-The controller notes when it sends and receives, and the host notes when it receives and replies.
-The exchange with the shortest round trip determines the offset, with an error of at most half of
-that round trip, for any asymmetry of the path. Reference: RFC 5905, section 8.
+The controller notes when it sends and receives, and the host notes when it receives and replies
+(RFC 5905, section 8). `stats.clock_lines` computes the relation of a run from all its exchanges:
+many before and after the run, and a few each second during it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import socket
 import struct
+import threading
 import time
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
-from wattwire.model.hosts.clocks import ClockRelation, Exchange
+import numpy as np
+
+from wattwire import stats
+from wattwire.model.errors import AgentLostError
+from wattwire.model.hosts.clocks import RATE_MAX, ClockRelation, Knot
 from wattwire.rig.agent import AgentError
 
 EXCHANGES = 64
+"""Exchanges before a run, and after it."""
+PERIOD_S = 0.25
+"""Time between exchanges during a run."""
+RATE_CHANGE_MAX = 2e-6
+"""Largest change of a clock's rate in a run for which a band has room unless the exchanges show
+that the change was smaller. Crystals change by less than 1 ppm per 10 K.
+"""
+END_S = 5.0
+"""Time in which the last exchange during a run ends, unless its agent is frozen."""
+LISTEN_EXCHANGES, LISTEN_S = 1000, 3600.0
+"""Exchanges and seconds after which the agent's responder ends."""
 UDP_TIMEOUT_S = 0.25
 UDP_LOST_MAX, UDP_SILENT_MAX = 8, 3
 """Numbers of lost datagrams, and of lost datagrams without any reply, after which the exchanges use
@@ -57,44 +73,99 @@ def clock_of(agent: Agent) -> str:
     return f"{agent.hello['boot_id']} {agent.hello['time_namespace']}"
 
 
-def relate(agent: Agent, address: str = "") -> ClockRelation:
-    """Return the relation of an agent's clock before a run.
+class ClockComparison:
+    """The exchanges of one run with the agent of a host, and the relation of its clock from them.
 
     A host with the controller's clock needs no exchange. `address` is an address of the host that
     the controller may reach by UDP; "" stands for none.
     """
-    clock = clock_of(agent)
-    return ClockRelation(clock, None if clock == own_clock() else exchange(agent, address))
+
+    def __init__(self, agent: Agent, address: str = "") -> None:
+        self._agent, self._address = agent, address
+        self._clock = clock_of(agent)
+        self.is_needed = self._clock != own_clock()
+        self.exchanges: list[Times] = []
+        self.way = ""
+
+    def exchange(self, count: int = EXCHANGES) -> None:
+        """Add `count` exchanges, by UDP where it reaches the address, else by the agent's pipe."""
+        if not self.is_needed:
+            return
+        if self._address:
+            with contextlib.suppress(AgentError, OSError):
+                self.exchanges += list(_udp_exchanges(self._agent, self._address, count))
+                self.way = DATAGRAMS
+                return
+        self._address, self.way = "", PIPE
+        self.exchanges += [_pipe_exchange(self._agent) for _ in range(count)]
+
+    @contextlib.contextmanager
+    def continued(self, period_s: float = PERIOD_S) -> Iterator[None]:
+        """Add an exchange each period while the context lasts, on a thread."""
+        if not self.is_needed:
+            yield
+            return
+        ended = threading.Event()
+        thread = threading.Thread(
+            target=self._continue, args=(ended, period_s), name="clock-exchanges", daemon=True
+        )
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join(END_S)
+
+    def _continue(self, ended: threading.Event, period_s: float) -> None:
+        with contextlib.suppress(AgentLostError, AgentError):  # the run notices a lost agent
+            while not ended.wait(period_s):
+                with contextlib.suppress(OSError), contextlib.closing(self._unending()) as series:
+                    for times in series:
+                        self.exchanges.append(times)
+                        if ended.wait(period_s):
+                            return
+
+    def _unending(self) -> Generator[Times, None, None]:
+        """Yield exchanges for a long time, on the way of the first ones."""
+        if self._address:
+            yield from _udp_exchanges(self._agent, self._address, LISTEN_EXCHANGES)
+            return
+        while True:
+            yield _pipe_exchange(self._agent)
+
+    def relation(self, is_complete: bool = True) -> ClockRelation:
+        """Return the relation from all exchanges so far.
+
+        Before a run, whose exchanges are not complete, it has no rate.
+        """
+        if not self.exchanges:
+            return ClockRelation(self._clock)
+        exchanges = np.array(self.exchanges, dtype=np.int64)
+        round_trips_ns = (exchanges[:, 3] - exchanges[:, 0]) - (exchanges[:, 2] - exchanges[:, 1])
+        relate = functools.partial(
+            ClockRelation,
+            self._clock,
+            way=self.way,
+            count=len(exchanges),
+            round_trip_ns=int(round_trips_ns.min()),
+        )
+        if not is_complete:
+            return relate(_knots(stats.clock_offset(exchanges, RATE_MAX)))
+        margin = min(EXCHANGES, len(exchanges) // 2) - 1
+        lines = stats.clock_lines(exchanges, RATE_MAX, RATE_CHANGE_MAX, margin)
+        if isinstance(lines, stats.ClockStep):
+            ends = (exchanges[:EXCHANGES], exchanges[-EXCHANGES:])
+            knots = [_knots(stats.clock_offset(end, RATE_MAX)) for end in ends]
+            return relate((*knots[0], *knots[1]), step_ns=lines.step_ns)
+        return relate(
+            _knots(lines),
+            unseen_ppm=None if lines.unseen_rate is None else lines.unseen_rate * 1e6,
+            departure_ns=lines.departure_ns,
+        )
 
 
-def relate_again(relation: ClockRelation, agent: Agent, address: str = "") -> ClockRelation:
-    """Return the relation with a second exchange, after the run."""
-    return replace(relation, after=exchange(agent, address)) if relation.before else relation
-
-
-def exchange(agent: Agent, address: str = "", count: int = EXCHANGES) -> Exchange:
-    """Return the best of `count` exchanges, by UDP where it reaches `address`, else by the pipe."""
-    if address:
-        with contextlib.suppress(AgentError, OSError):
-            return best_of(list(_udp_exchanges(agent, address, count)), DATAGRAMS)
-    return best_of([_pipe_exchange(agent) for _ in range(count)], PIPE)
-
-
-def best_of(exchanges: list[Times], way: str) -> Exchange:
-    """Return the exchange with the shortest round trip."""
-    sent_ns, arrived_ns, replied_ns, received_ns = min(exchanges, key=_round_trip_ns)
-    return Exchange(
-        (sent_ns + received_ns) // 2,
-        (arrived_ns + replied_ns) // 2,
-        _round_trip_ns((sent_ns, arrived_ns, replied_ns, received_ns)),
-        len(exchanges),
-        way,
-    )
-
-
-def _round_trip_ns(times: Times) -> int:
-    sent_ns, arrived_ns, replied_ns, received_ns = times
-    return (received_ns - sent_ns) - (replied_ns - arrived_ns)
+def _knots(lines: stats.ClockLines) -> tuple[Knot, ...]:
+    return tuple(map(Knot, lines.times_ns, lines.offsets_ns, lines.bands_ns))
 
 
 def _pipe_exchange(agent: Agent) -> Times:
@@ -104,9 +175,11 @@ def _pipe_exchange(agent: Agent) -> Times:
     return sent_ns, reading["monotonic_ns"], reading["monotonic_after_ns"], received_ns
 
 
-def _udp_exchanges(agent: Agent, address: str, count: int) -> Iterator[Times]:
+def _udp_exchanges(agent: Agent, address: str, count: int) -> Generator[Times, None, None]:
     """Yield `count` exchanges. Raise TimeoutError if too many datagrams are lost."""
-    port = agent.request("clock_listen", address=address)["port"]
+    port = agent.request(
+        "clock_listen", address=address, exchanges=LISTEN_EXCHANGES, seconds=LISTEN_S
+    )["port"]
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as client:

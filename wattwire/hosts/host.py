@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
-from wattwire.hosts.clocks import PIPE, relate
+from wattwire.hosts.clocks import PIPE, ClockComparison, Times
 from wattwire.model.errors import WattwireError
 from wattwire.model.hosts.clocks import ClockRelation
 from wattwire.model.rig import SSH, HostSpec
@@ -47,6 +47,8 @@ class Host:
     agent: AgentClient
     relation: ClockRelation | None = None
     """Relation of its clock to the controller's in the current run; None for one clock."""
+    comparison: ClockComparison | None = None
+    """The exchanges of the current run, from which the relation is computed."""
     clock_address: str = ""
     """Address at which the controller may reach the host by UDP, for exchanges of clocks; "" for
     none. It is removed when UDP has not reached it.
@@ -58,8 +60,7 @@ class Host:
     @property
     def offset_ns(self) -> int:
         """Return its CLOCK_MONOTONIC minus the controller's at the start of the run."""
-        exchange = self.relation.before if self.relation else None
-        return exchange.offset_ns if exchange else 0
+        return self.relation.knots[0].offset_ns if self.relation and self.relation.knots else 0
 
     @property
     def band_ns(self) -> int:
@@ -69,8 +70,7 @@ class Host:
     @property
     def round_trip_ns(self) -> int:
         """Return the time of an exchange with the host's agent; 0 if none was needed."""
-        exchange = self.relation.before if self.relation else None
-        return exchange.round_trip_ns if exchange else 0
+        return self.relation.round_trip_ns if self.relation else 0
 
     @property
     def name(self) -> str:
@@ -88,10 +88,23 @@ class Host:
 
     def relate_clock(self) -> None:
         """Measure the relation of its clock to the controller's before a run."""
-        self.relation = relate(self.agent, self.clock_address)
-        before = self.relation.before
-        if before is not None and before.way == PIPE:
+        self.comparison = ClockComparison(self.agent, self.clock_address)
+        self.comparison.exchange()
+        self.relation = self.comparison.relation(is_complete=False)
+        if self.comparison.way == PIPE:
             self.clock_address = ""
+
+    @property
+    def clock_exchanges(self) -> list[Times]:
+        """Return the exchanges of the current run; none for the controller's clock."""
+        return self.comparison.exchanges if self.comparison else []
+
+    def relate_clock_again(self) -> ClockRelation:
+        """Return the relation from the exchanges of the whole run, with those after it."""
+        assert self.comparison is not None
+        self.comparison.exchange()
+        self.relation = self.comparison.relation()
+        return self.relation
 
     # -- files -------------------------------------------------------------------------------
 

@@ -10,6 +10,9 @@ NUMBER = (int, float)
 ANY = object
 NULL = type(None)
 _READING = dict.fromkeys(("monotonic_ns", "realtime_ns", "boottime_ns", "monotonic_after_ns"), int)
+_ADJUSTMENT = {
+    "rate_ppm": (*NUMBER, NULL), "error_us_max": (int, NULL), "synchronised": (bool, NULL),
+}  # fmt: skip
 REPLIES: dict[str, Form] = {
     "hello": {
         **dict.fromkeys(("version", "build", "boot_id", "time_namespace", "cache"), str),
@@ -36,7 +39,7 @@ REPLIES: dict[str, Form] = {
     "cpus": {"allowed": [int], "cpus": [{"cpu": int}]},
     "stay_off": {"cpus": [int]},
     "hold_cpu_latency": {"path": str, "us": int},
-    "clock": {"triples": [_READING]},
+    "clock": {"triples": [_READING], "adjustment": _ADJUSTMENT},
     "clock_listen": {"port": int},
     "load": dict.fromkeys(
         ("busy_ns", "steal_ns", "total_ns", "cpus", "tick_ns", "other_demand_ns"), NUMBER

@@ -9,6 +9,7 @@ from typing import Any
 
 from wattwire.catalog import Bridge
 from wattwire.design import PlannedRun
+from wattwire.hosts.clocks import Times
 from wattwire.hosts.cores import MachineCores
 from wattwire.hosts.socket_bytes import SshSent
 from wattwire.model.cores import FREE
@@ -55,6 +56,8 @@ class HostRecord:
     stop_ns: int = 0
     sampling: dict[str, Any] = field(default_factory=dict)
     clocks: dict[str, Any] = field(default_factory=dict)
+    clock_adjustments: dict[str, Any] = field(default_factory=dict)
+    """What adjtimex(2) reports at "begin" and "end"."""
     cpu_latency: dict[str, Any] = field(default_factory=dict)
     """Limit of the CPUs' wake-up latency (us) that the agent held, and its path; {} if none."""
     management: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -106,6 +109,7 @@ class RunRecord(HostRecord):
     others: list[HostRecord] = field(default_factory=list)
     """Records of the other hosts."""
     clock_relations: dict[str, ClockRelation] = field(default_factory=dict)
+    clock_exchanges: dict[str, list[Times]] = field(default_factory=dict)
     """Host → relation of its clock to the controller's; empty without a rig."""
     network: RunNetwork | None = None
     """The network that joins the hosts; None for a run on one host."""

@@ -16,7 +16,6 @@ from typing import Any
 from wattwire.catalog import Bridge
 from wattwire.catalog.services import setting_words
 from wattwire.design import UNSAMPLED
-from wattwire.hosts.clocks import relate_again
 from wattwire.hosts.cores import RunCores
 from wattwire.hosts.host import Host, in_parallel
 from wattwire.hosts.hosts import LOOPBACK_NETWORK, LiveNetwork
@@ -148,6 +147,7 @@ class OneRun:
                 host.relate_clock()
         self._network = network
         self._shared = SharedConnections(self._hosts)
+        self._clock_exchanges = contextlib.ExitStack()
         self._study = study
         self._plan = study.plan
         self._treatment = planned.treatment
@@ -228,7 +228,7 @@ class OneRun:
 
         A node's failure is an outcome; the loss of an agent or a guard is an error.
         """
-        with self._limited_cpu_latency(), self._cores.kept_free():
+        with self._limited_cpu_latency(), self._cores.kept_free(), self._clock_exchanges:
             return self._execute()
 
     @contextlib.contextmanager
@@ -366,6 +366,10 @@ class OneRun:
             records[name].tick_ns = int(load["tick_ns"])
         for name, reply in self._request_all("clock", count=3).items():
             records[name].clocks["begin"] = reply["triples"]
+            records[name].clock_adjustments["begin"] = reply["adjustment"]
+        for host in self._hosts.values():
+            if host.comparison is not None and host.name not in self._shared:
+                self._clock_exchanges.enter_context(host.comparison.continued())
         waits: list[Callable[[], object]] = []
         for name, host in self._hosts.items():
             folder = host.folder_of(self._folder, self.record.token)
@@ -819,15 +823,16 @@ class OneRun:
             if self._credentials:
                 in_parallel(lambda host: host.forget_private(record.token), self._hosts.values())
             self._note_ssh("window")
+            self._clock_exchanges.close()
             for name, sampling in self._request_all("sample_stop").items():
                 record.hosts[name].sampling = sampling
         for name, reply in self._request_all("clock", count=3).items():
             record.hosts[name].clocks["end"] = reply["triples"]
-        for name, relation in record.clock_relations.items():
-            host = self._hosts[name]
-            again = relate_again(relation, host.agent, host.clock_address)
-            record.clock_relations[name] = again
-            self._correct_stops(record.hosts[name], again)
+            record.hosts[name].clock_adjustments["end"] = reply["adjustment"]
+        for name in record.clock_relations:
+            record.clock_relations[name] = self._hosts[name].relate_clock_again()
+            record.clock_exchanges[name] = self._hosts[name].clock_exchanges
+            self._correct_stops(record.hosts[name], record.clock_relations[name])
         in_parallel(self._collect_files, [h for h in self._hosts.values() if not h.here])
         if record.leftovers:
             record.reasons.append(

@@ -48,6 +48,7 @@ from wattwire.stats.results import (
     NotPositive,
     TooFew,
 )
+from wattwire.stats.series.clock_lines import ClockLines, ClockStep, clock_lines, clock_offset
 from wattwire.stats.series.dependence import clusters_above, effective_size
 from wattwire.stats.series.distribution import Ecdf, ecdf
 from wattwire.stats.series.modes import Mode, mode_between
@@ -67,6 +68,8 @@ __all__ = [
     "Band",
     "BelowResolution",
     "BlockRanks",
+    "ClockLines",
+    "ClockStep",
     "Course",
     "Difference",
     "Ecdf",
@@ -96,6 +99,8 @@ __all__ = [
     "carried_size",
     "classify",
     "cliffs_delta",
+    "clock_lines",
+    "clock_offset",
     "clusters_above",
     "consensus",
     "difference",

@@ -69,3 +69,36 @@ pub fn triples(count: usize) -> Vec<Value> {
         })
         .collect()
 }
+
+/// Returns how the kernel adjusts its clocks (adjtimex): the correction of the rate, the offset that
+/// it still corrects, and whether it takes the clock as synchronised. All are null if the kernel does
+/// not permit the reading.
+#[allow(clippy::unnecessary_cast)] // the fields are 32 bits wide on 32-bit machines
+pub fn adjustment() -> Value {
+    // SAFETY: a timex of zeros requests no change, and outlives the call.
+    let (state, timex) = unsafe {
+        let mut timex: libc::timex = std::mem::zeroed();
+        (libc::adjtimex(&mut timex), timex)
+    };
+    let known = (state >= 0).then_some(timex);
+    let ns_per_step = |status| if status & libc::STA_NANO != 0 { 1 } else { 1000 };
+    json!({
+        "rate_ppm": known.map(|known| known.freq as f64 / 65536.0),
+        "tick_us": known.map(|known| known.tick as i64),
+        "offset_ns": known.map(|known| known.offset as i64 * ns_per_step(known.status)),
+        "error_us_max": known.map(|known| known.maxerror as i64),
+        "synchronised": known.map(|known| {
+            state != libc::TIME_ERROR && known.status & libc::STA_UNSYNC == 0
+        }),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_kernel_reports_its_correction_of_the_clock() {
+        let adjustment = super::adjustment();
+        assert!(adjustment["rate_ppm"].as_f64().unwrap().abs() <= 500.0);
+        assert!((9_000..=11_000).contains(&adjustment["tick_us"].as_i64().unwrap()));
+    }
+}

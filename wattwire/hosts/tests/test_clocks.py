@@ -52,46 +52,88 @@ def simulated(monkeypatch):
     return start
 
 
+def after(agent, *changes, count=clocks.EXCHANGES):
+    """Return the relation from exchanges before and after each of the `changes`."""
+    comparison = clocks.ClockComparison(agent)
+    comparison.exchange(count)
+    for change in changes:
+        change()
+        comparison.exchange(count)
+    return comparison.relation()
+
+
 @pytest.mark.parametrize("share_out", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("offset_ns", [0, 1_000 * SECOND, -3 * SECOND])
 def test_the_planted_offset_is_within_the_band(simulated, offset_ns, share_out):
     agent = simulated(offset_ns, share_out=share_out)
-    result = clocks.exchange(agent)
-    assert abs(result.offset_ns - offset_ns) <= result.band_ns
-    assert (result.count, result.way) == (64, "pipe")
-    assert 10_000 <= result.round_trip_ns < 100_000  # of the shortest of the 64
+    comparison = clocks.ClockComparison(agent)
+    comparison.exchange()
+    relation = comparison.relation(is_complete=False)
+    (knot,) = relation.knots
+    assert abs(knot.offset_ns - offset_ns) <= relation.band_ns
+    assert (relation.count, relation.way) == (64, "pipe")
+    assert 10_000 <= relation.round_trip_ns < 100_000  # of the shortest of the 64
 
 
-def test_the_relation_has_an_exchange_before_and_after_the_run(simulated):
+def test_the_relation_has_the_rate_from_exchanges_before_and_after_the_run(simulated):
     agent = simulated(5 * SECOND)
-    relation = clocks.relate(agent)
-    agent.now_ns += 60 * SECOND
-    agent.offset_ns += 1_200_000  # 20 ppm
-    relation = clocks.relate_again(relation, agent)
+
+    def run():
+        agent.now_ns += 60 * SECOND
+        agent.offset_ns += 1_200_000  # 20 ppm
+
+    relation = after(agent, run)
     assert relation.clock == "far time:[1]"
-    assert float(relation.drift) == pytest.approx(20e-6, abs=2e-6)
-    assert relation.change_ns() is None
+    assert [float(rate) for rate in relation.rates] == [pytest.approx(20e-6, abs=2e-6)]
+    assert (relation.step_ns, relation.changes, relation.count) == (None, 0, 128)
+    assert abs(relation.knots[-1].offset_ns - agent.offset_ns) <= relation.band_ns
 
 
 def test_a_clock_that_was_set_back_is_detected(simulated):
     agent = simulated(5 * SECOND)
-    relation = clocks.relate(agent)
-    agent.now_ns += 10 * SECOND
-    agent.offset_ns -= SECOND
-    assert clocks.relate_again(relation, agent).change_ns() == pytest.approx(-SECOND, abs=200_000)
+
+    def run():
+        agent.now_ns += 10 * SECOND
+        agent.offset_ns -= SECOND
+
+    relation = after(agent, run)
+    assert relation.step_ns == pytest.approx(-SECOND, abs=200_000)
+    assert len(relation.knots) == 2, "the times of an invalid run are still related"
+
+
+def test_a_clock_that_slews_during_the_run_has_a_line_for_each_rate(simulated):
+    agent = simulated(5 * SECOND)
+
+    def passed(ppm):
+        def change():
+            agent.now_ns += SECOND
+            agent.offset_ns += ppm * 1_000
+
+        return change
+
+    relation = after(agent, *[passed(0)] * 15, *[passed(40)] * 15, count=8)
+    assert relation.changes == 1 and relation.step_ns is None
+    rates_ppm = [float(rate) * 1e6 for rate in relation.rates]
+    assert rates_ppm == [pytest.approx(0, abs=6), pytest.approx(40, abs=6)]
 
 
 def test_a_host_with_the_controllers_clock_needs_no_exchange(simulated):
     agent = simulated(0)
     boot_id, namespace = clocks.own_clock().split(" ")
     agent.hello = {"boot_id": boot_id, "time_namespace": namespace}
-    relation = clocks.relate_again(clocks.relate(agent), agent)
-    assert (relation.before, relation.band_ns, agent.requests) == (None, 0, [])
+    comparison = clocks.ClockComparison(agent)
+    comparison.exchange()
+    with comparison.continued(0.0):
+        pass
+    relation = comparison.relation()
+    assert (relation.is_own, relation.band_ns, agent.requests) == (True, 0, [])
 
 
 def test_the_pipe_is_used_where_the_host_does_not_answer_by_udp(simulated):
     agent = simulated(7 * SECOND)
-    assert clocks.exchange(agent, "127.0.0.1").way == "pipe"
+    comparison = clocks.ClockComparison(agent, "127.0.0.1")
+    comparison.exchange()
+    assert comparison.way == "pipe"
     assert agent.requests[0] == "clock_listen"
 
 
@@ -100,10 +142,14 @@ class Responder:
 
     def __init__(self, offset_ns, losses):
         self.offset_ns, self._losses = offset_ns, set(losses)
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket, self._is_bound = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), False
+        self.hello = {"boot_id": "far", "time_namespace": "time:[1]"}
 
     def request(self, operation, **arguments):
+        if operation == "clock_listen" and self._is_bound:
+            return {"port": self._socket.getsockname()[1]}
         if operation == "clock_listen":
+            self._is_bound = True
             self._socket.bind((arguments["address"], 0))
             threading.Thread(target=self._answer, daemon=True).start()
             return {"port": self._socket.getsockname()[1]}
@@ -135,10 +181,28 @@ class Responder:
     ],
 )
 def test_datagrams_may_be_lost_but_not_too_many(losses, way, count):
-    agent = Responder(-9 * SECOND, losses)
-    result = clocks.exchange(agent, "127.0.0.1")
-    assert (result.way, result.count) == (way, count)
-    assert abs(result.offset_ns + 9 * SECOND) <= result.band_ns
+    comparison = clocks.ClockComparison(Responder(-9 * SECOND, losses), "127.0.0.1")
+    comparison.exchange()
+    relation = comparison.relation(is_complete=False)
+    assert (relation.way, relation.count) == (way, count)
+    assert abs(relation.knots[0].offset_ns + 9 * SECOND) <= relation.band_ns
+
+
+@pytest.mark.parametrize(("address", "way"), [("127.0.0.1", "datagrams"), ("", "pipe")])
+def test_exchanges_continue_during_a_run_and_survive_lost_datagrams(address, way):
+    comparison = clocks.ClockComparison(Responder(-9 * SECOND, [70, 71]), address)
+    comparison.exchange()
+    with comparison.continued(period_s=0.001):
+        deadline_s = time.monotonic() + 30
+        while len(comparison.exchanges) < 100 and time.monotonic() < deadline_s:
+            time.sleep(0.01)
+    count = len(comparison.exchanges)
+    assert count >= 100
+    assert not [t for t in threading.enumerate() if t.name == "clock-exchanges"]
+    comparison.exchange()
+    relation = comparison.relation()
+    assert (relation.way, relation.count) == (way, count + 64)
+    assert abs(relation.offset_ns(time.monotonic_ns()) + 9 * SECOND) <= relation.band_ns + 1_000
 
 
 def in_time_namespace():
@@ -155,9 +219,13 @@ def test_the_offset_of_a_time_namespace_is_found(tmp_path):
         pytest.skip("time namespaces need CAP_SYS_ADMIN or user namespaces")
     agent = AgentClient(tmp_path, command=[*prefix, str(find_agent()), "serve"])
     try:
-        relation = clocks.relate_again(clocks.relate(agent), agent)
+        comparison = clocks.ClockComparison(agent)
+        comparison.exchange()
+        with comparison.continued(period_s=0.01):
+            time.sleep(0.3)
+        comparison.exchange()
+        relation = comparison.relation()
     finally:
         agent.close()
-    assert (
-        abs(relation.offset_ns(relation.after.controller_ns) - 1_000 * SECOND) <= relation.band_ns
-    )
+    assert relation.count > 128
+    assert all(abs(knot.offset_ns - 1_000 * SECOND) <= knot.band_ns for knot in relation.knots)

@@ -1,14 +1,16 @@
 """Relate the clocks of hosts, and convert records of nodes to the clock of one host.
 
 Files contain the times of each host's own CLOCK_MONOTONIC. `NodeClocks` alone corrects the times of
-nodes: `converted` those of records, and `reference_ns` a single time, by the same line. Hosts with
+nodes: `converted` those of records, and `reference_ns` a single time, by the same lines. Hosts with
 the same boot and the same time namespace have one clock, and their times need no correction.
 """
 
 from __future__ import annotations
 
+import bisect
+import itertools
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -21,42 +23,24 @@ if TYPE_CHECKING:
 else:
     pl = LazyModule("polars")
 
-BAND_ALLOWANCE_NS = 50_000
-"""Part of a band for what the round trip does not show: the change of the clocks' rate in a run."""
 RATE_MAX = 500e-6
 """Largest difference of the rates of two sound clocks, which is the kernel's own limit on the
 correction of a rate (adjtimex: 500 ppm).
 """
+SECONDS_PER_CHANGE = 10.0
+"""Shortest mean time between changes of a clock's rate in a run that wattwire corrects."""
 MESSAGE, FEEDBACK = "message", "feedback"
 """Kinds of records at whose receiver `begin_ns` is a time of the sender's clock (C-27)."""
 TIMES = ("intended_ns", "begin_ns", "end_ns")
 
 
 @dataclass(frozen=True)
-class Exchange:
-    """The best of `count` exchanges of four timestamps with a host.
-
-    - `controller_ns` and `host_ns` are times of both clocks at one instant, with an error of at
-      most half of `round_trip_ns`.
-    - `round_trip_ns` excludes the time between receipt and reply at the host.
-    - `way` is the path of the exchange: the agent's pipe, or UDP.
-    """
+class Knot:
+    """A host's clock minus the controller's at a time of the controller, with its largest error."""
 
     controller_ns: int
-    host_ns: int
-    round_trip_ns: int
-    count: int
-    way: str
-
-    @property
-    def offset_ns(self) -> int:
-        """Return the host's clock minus the controller's clock (ns)."""
-        return self.host_ns - self.controller_ns
-
-    @property
-    def band_ns(self) -> int:
-        """Return the largest error of the offset (ns)."""
-        return (self.round_trip_ns + 1) // 2 + BAND_ALLOWANCE_NS
+    offset_ns: int
+    band_ns: int
 
 
 @dataclass(frozen=True)
@@ -64,35 +48,65 @@ class ClockRelation:
     """The CLOCK_MONOTONIC of a host, in relation to the controller's.
 
     - `clock` identifies the clock: the boot and the time namespace.
-    - `before` is the exchange before the run; None for a host that has the controller's clock.
-    - `after` is the exchange after the run; None if there was none.
+    - `knots` are the ends of the connected lines of the offset (`stats.clock_lines`); there are
+      none for a host that has the controller's clock. A single one has no rate.
+    - `way` is the path of the exchanges: the agent's pipe, or UDP. `count` is their number, and
+      `round_trip_ns` the shortest without the time between receipt and reply at the host.
+    - `unseen_ppm` is the largest change of the rate in the middle of the run that the exchanges
+      cannot show; None if it is not known.
+    - `departure_ns` is the largest change that drift and asymmetric load made to the middle of the
+      shortest delays of both directions; None if it is not known.
+    - `step_ns` is the first step that no sound clock makes; None without one.
     """
 
     clock: str
-    before: Exchange | None = None
-    after: Exchange | None = None
+    knots: tuple[Knot, ...] = ()
+    way: str = ""
+    count: int = 0
+    round_trip_ns: int = 0
+    unseen_ppm: float | None = None
+    departure_ns: int | None = None
+    step_ns: int | None = None
+
+    @property
+    def is_own(self) -> bool:
+        """Return whether it is the controller's clock."""
+        return not self.knots
 
     @property
     def band_ns(self) -> int:
         """Return the largest error of the relation during the run (ns); 0 for one clock."""
-        exchanges = (self.before, self.after)
-        return max((exchange.band_ns for exchange in exchanges if exchange), default=0)
+        return max((knot.band_ns for knot in self.knots), default=0)
 
     @property
-    def drift(self) -> Fraction:
-        """Return the change of the offset per time of the controller (dimensionless)."""
-        if self.before is None or self.after is None:
-            return Fraction(0)
-        elapsed_ns = self.after.controller_ns - self.before.controller_ns
-        change_ns = self.after.offset_ns - self.before.offset_ns
-        return Fraction(change_ns, elapsed_ns) if elapsed_ns > 0 else Fraction(0)
+    def changes(self) -> int:
+        """Return the number of changes of the clock's rate during the run."""
+        return max(0, len(self.knots) - 2)
+
+    @property
+    def rates(self) -> list[Fraction]:
+        """Return the rate of each line: the change of the offset per time of the controller."""
+        return [
+            Fraction(end.offset_ns - begin.offset_ns, end.controller_ns - begin.controller_ns)
+            for begin, end in itertools.pairwise(self.knots)
+        ]
+
+    def line_at(self, controller_ns: int) -> tuple[Knot, Fraction]:
+        """Return a knot of the line at a time of the controller, and its rate.
+
+        The first and the last line continue beyond the exchanges.
+        """
+        rates = self.rates or [Fraction(0)]
+        inner_ns = [knot.controller_ns for knot in self.knots[1:-1]]
+        index = bisect.bisect_right(inner_ns, controller_ns)
+        return self.knots[index], rates[index]
 
     def offset_ns(self, controller_ns: int) -> int:
         """Return the host's clock minus the controller's (ns) at a time of the controller."""
-        if self.before is None:
+        if self.is_own:
             return 0
-        since_ns = controller_ns - self.before.controller_ns
-        return self.before.offset_ns + round(since_ns * self.drift)
+        knot, rate = self.line_at(controller_ns)
+        return knot.offset_ns + round((controller_ns - knot.controller_ns) * rate)
 
     def host_ns(self, controller_ns: int) -> int:
         """Return the host's time (ns) at a time of the controller."""
@@ -100,56 +114,70 @@ class ClockRelation:
 
     def controller_ns(self, host_ns: int) -> int:
         """Return the controller's time (ns) at a time of the host."""
-        if self.before is None:
+        if self.is_own:
             return host_ns
-        since_ns = host_ns - self.before.host_ns
-        return host_ns - self.before.offset_ns - round(since_ns * self._drift_by_host)
-
-    @property
-    def _drift_by_host(self) -> Fraction:
-        """Return the change of the offset per time of the host (dimensionless)."""
-        return self.drift / (1 + self.drift)
-
-    def change_ns(self) -> int | None:
-        """Return the step (ns) by which a clock was set during the run, or None.
-
-        Both offsets of a sound clock agree within their bands and RATE_MAX. A difference beyond
-        these is a clock that was set, a host that was suspended, or a rate that cannot be corrected
-        by a line.
-        """
-        if self.before is None or self.after is None:
-            return None
-        elapsed_ns = max(0, self.after.controller_ns - self.before.controller_ns)
-        step_ns = self.after.offset_ns - self.before.offset_ns
-        allowed_ns = self.before.band_ns + self.after.band_ns + RATE_MAX * elapsed_ns
-        return step_ns if abs(step_ns) > allowed_ns else None
+        inner_ns = [knot.controller_ns + knot.offset_ns for knot in self.knots[1:-1]]
+        index = bisect.bisect_right(inner_ns, host_ns)
+        knot, rate = self.knots[index], (self.rates or [Fraction(0)])[index]
+        since_ns = host_ns - knot.controller_ns - knot.offset_ns
+        return host_ns - knot.offset_ns - round(since_ns * rate / (1 + rate))
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of `hosts.HOST.clock` in run.json."""
-        return {**asdict(self), "band_ns": self.band_ns, "drift_ppm": float(self.drift * 1_000_000)}
+        return {
+            **asdict(self),
+            "band_ns": self.band_ns,
+            "rates_ppm": [float(rate * 1_000_000) for rate in self.rates],
+        }
 
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> ClockRelation:
-        """Return the relation in `hosts.HOST.clock` of a run.json."""
-        before, after = (
-            Exchange(**document[name]) if document.get(name) else None
-            for name in ("before", "after")
+        """Return the relation in `hosts.HOST.clock` of a run.json.
+
+        Campaigns from before the exchanges in a run have the shortest exchange before and after it.
+        """
+        clock = str(document["clock"])
+        if "knots" in document:
+            names = {item.name for item in fields(ClockRelation)} - {"clock", "knots"}
+            values = {name: document[name] for name in names}
+            return ClockRelation(clock, tuple(Knot(**knot) for knot in document["knots"]), **values)
+        ends = [end for end in (document.get("before"), document.get("after")) if end]
+        if not ends:
+            return ClockRelation(clock)
+        knots = tuple(
+            Knot(end["controller_ns"], end["host_ns"] - end["controller_ns"], document["band_ns"])
+            for end in ends
         )
-        return ClockRelation(str(document["clock"]), before, after)
+        round_trip_ns = min(end["round_trip_ns"] for end in ends)
+        return ClockRelation(
+            clock, knots, ends[0]["way"], sum(end["count"] for end in ends), round_trip_ns
+        )
 
 
 def clock_reasons(relations: Mapping[str, ClockRelation]) -> list[Reason]:
-    """Return a reason against the run for each host whose clock was set during the run."""
+    """Return a reason against the run for each host whose clock wattwire cannot correct."""
     reasons = []
     for host, relation in relations.items():
-        step_ns = relation.change_ns()
-        if step_ns is not None:
+        if relation.step_ns is not None:
             text = (
-                f"the clock of host {host} changed by {step_ns / 1e6:+.3f} ms relative to the "
-                f"controller's during the run; allowed: ± {relation.band_ns / 1e6:.3f} ms at both "
-                f"ends and {RATE_MAX * 1e6:.0f} ppm"
+                f"the clock of host {host} was set during the run: found a step of "
+                f"{relation.step_ns / 1e6:+.3f} ms relative to the controller's; allowed: a rate "
+                f"within ± {RATE_MAX * 1e6:.0f} ppm; remedy: stop what sets it (a suspend, or a "
+                "pause of a virtual machine)"
             )
             reasons.append(Reason(Verdict.INVALID, "clock_changed", text))
+            continue
+        if not relation.changes:
+            continue
+        seconds = (relation.knots[-1].controller_ns - relation.knots[0].controller_ns) / 1e9
+        allowed = max(1, int(seconds / SECONDS_PER_CHANGE))
+        if relation.changes > allowed:
+            text = (
+                f"the clock of host {host} is not linear: found {relation.changes} changes of its "
+                f"rate in {seconds:.0f} s; allowed: {allowed}; remedy: let the time service settle "
+                "before the campaign, so that it does not slew the clock"
+            )
+            reasons.append(Reason(Verdict.INVALID, "clock_not_linear", text))
     return reasons
 
 
@@ -224,8 +252,13 @@ class NodeClocks:
         relation = self.relations.get(node, self.reference)
         if relation.clock == self.reference.clock:
             return own_ns
-        origin_ns, base_ns, rate = self._shift_line(relation)
-        return own_ns + base_ns + round((own_ns - origin_ns) * rate)
+        lines = self._shift_lines(relation)
+        index = bisect.bisect_right([line.begin_ns for line in lines[1:]], own_ns)
+        return (
+            own_ns
+            + lines[index].base_ns
+            + round((own_ns - lines[index].begin_ns) * lines[index].rate)
+        )
 
     def converted(self, records: pl.DataFrame) -> pl.DataFrame:
         """Return records with all times on the reference clock.
@@ -266,22 +299,52 @@ class NodeClocks:
         for index, relation in enumerate(clocks):
             if relation.clock == self.reference.clock:
                 continue
-            origin_ns, base_ns, rate = self._shift_line(relation)
-            since_ns = ((time_ns - origin_ns).cast(pl.Float64) * rate).round().cast(pl.Int64)
-            shift_ns = pl.when(number == index).then(base_ns + since_ns).otherwise(shift_ns)
+            first, *others = self._shift_lines(relation)
+            own_shift = first.shift_ns(time_ns)
+            for line in others:
+                is_later = time_ns >= line.begin_ns
+                own_shift = pl.when(is_later).then(line.shift_ns(time_ns)).otherwise(own_shift)
+            shift_ns = pl.when(number == index).then(own_shift).otherwise(shift_ns)
         return shift_ns
 
-    def _shift_line(self, relation: ClockRelation) -> tuple[int, int, float]:
-        """Return the reference clock minus another clock as a line over the other clock's time.
+    def _shift_lines(self, relation: ClockRelation) -> list[_ShiftLine]:
+        """Return the reference clock minus another clock as lines over the other clock's time.
 
-        The line has a time of the other clock (ns), the shift at this time (ns), and the change of
-        the shift per time (dimensionless). A 64-bit float is exact to 1 ns for the time since the
-        exchange. One of both clocks is not the controller's, so there is an exchange.
+        Each line begins where the rate of one of both clocks changes; the first one also continues
+        to earlier times. One of both clocks is not the controller's, so there is a knot.
         """
-        known = relation.before or self.reference.before
-        origin_ns = relation.host_ns(known.controller_ns if known else 0)
-        base_ns = self.reference.host_ns(relation.controller_ns(origin_ns)) - origin_ns
-        return origin_ns, base_ns, float((1 + self.reference.drift) / (1 + relation.drift) - 1)
+        inner_ns = {
+            knot.controller_ns for clock in (relation, self.reference) for knot in clock.knots[1:-1]
+        }
+        first_ns = (relation.knots or self.reference.knots)[0].controller_ns
+        lines = []
+        for at_ns in [first_ns, *sorted(inner_ns)]:
+            begin_ns = relation.host_ns(at_ns)
+            base_ns = self.reference.host_ns(at_ns) - begin_ns
+            rate, reference_rate = (
+                Fraction(0) if clock.is_own else clock.line_at(at_ns)[1]
+                for clock in (relation, self.reference)
+            )
+            lines.append(
+                _ShiftLine(begin_ns, base_ns, float((1 + reference_rate) / (1 + rate) - 1))
+            )
+        return lines
+
+
+@dataclass(frozen=True)
+class _ShiftLine:
+    """A shift of times: `base_ns` at `begin_ns` of a clock, with a change per time of this clock.
+
+    A 64-bit float is exact to 1 ns for the time since the exchange.
+    """
+
+    begin_ns: int
+    base_ns: int
+    rate: float
+
+    def shift_ns(self, time_ns: pl.Expr) -> pl.Expr:
+        since_ns = (time_ns - self.begin_ns).cast(pl.Float64)
+        return self.base_ns + (since_ns * self.rate).round().cast(pl.Int64)
 
 
 ONE_CLOCK = NodeClocks()

@@ -632,6 +632,8 @@ class Collected:
         """Write quantities, events, run.json and summary.json, and delete the raw files."""
         write_table(self.quantities, self.folder / "quantities.parquet")
         write_table(self._events(), self.folder / "events.parquet")
+        if any(self.record.clock_exchanges.values()):
+            write_table(self._clock_exchanges(), self.folder / "clocks.parquet")
         document = json.dumps(self.document(), indent=1, allow_nan=False)
         write_new(self.folder / "run.json", document)
         deployment = json.dumps(self.record.deployment.to_json(), indent=1)
@@ -656,6 +658,15 @@ class Collected:
         ]
         schema = {"process": pl.String, "keyword": pl.String, "t_ns": pl.Int64, "body": pl.String}
         return pl.DataFrame(rows, schema=schema)
+
+    def _clock_exchanges(self) -> pl.DataFrame:
+        """Return the exchanges of four timestamps (ns) with each host, a row each."""
+        rows = [
+            (host, *times) for host, known in self.record.clock_exchanges.items() for times in known
+        ]
+        names = ("sent_ns", "arrived_ns", "replied_ns", "received_ns")
+        schema = {"host": pl.String, **dict.fromkeys(names, pl.Int64)}
+        return pl.DataFrame(rows, schema=schema, orient="row")
 
     def _hosts_document(self) -> dict[str, dict[str, Any]]:
         """Return the times, readings and conditions of each host of a rig, on its own clock."""
@@ -763,6 +774,7 @@ def _host_document(host: HostRecord) -> dict[str, Any]:
         "stop_ns": host.stop_ns,
         "baselines": host.baselines,
         "clocks": host.clocks,
+        "clock_adjustments": host.clock_adjustments,
         "cpu_latency": host.cpu_latency or None,
         "sampling": {k: v for k, v in host.sampling.items() if k not in {"id", "ok"}},
     }

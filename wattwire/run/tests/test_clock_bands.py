@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from wattwire.model.deployment import Deployment, Flow, Node, Process
-from wattwire.model.hosts.clocks import ClockRelation, Exchange, NodeClocks
+from wattwire.model.hosts.clocks import ClockRelation, Knot, NodeClocks
 from wattwire.run.results import delivery
 from wattwire.store import Messages
 
@@ -12,8 +12,8 @@ NEAR = ClockRelation("near")
 LATE_NS = 2**62
 
 
-def far(offset_ns=0, round_trip_ns=100_000, clock="far"):
-    return ClockRelation(clock, Exchange(0, offset_ns, round_trip_ns, 64, "pipe"))
+def far(offset_ns=0, band_ns=100_000, clock="far"):
+    return ClockRelation(clock, (Knot(0, offset_ns, band_ns),), "pipe", 64)
 
 
 def fan_out(relations):
@@ -68,7 +68,7 @@ def test_the_band_of_a_run_is_the_largest_sum_of_both_hosts_bands():
     latencies_us = [[50.0], [50.0]]
     tally = tallied([far(), NEAR, far(clock="third")], latencies_us, [0, 0])
     assert tally.between_clocks["clock_band_us"] == 200
-    tally = tallied([NEAR, NEAR, far(round_trip_ns=20_000)], latencies_us, [0, 0])
+    tally = tallied([NEAR, NEAR, far(band_ns=60_000)], latencies_us, [0, 0])
     assert tally.between_clocks["clock_band_us"] == 60
     assert tallied([NEAR] * 3, latencies_us, [0, 0]).between_clocks["clock_band_us"] == 0
 

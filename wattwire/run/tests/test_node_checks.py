@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wattwire.model.hosts.clocks import ClockRelation, Exchange, NodeClocks
+from wattwire.model.hosts.clocks import ClockRelation, Knot, NodeClocks
 from wattwire.model.records import MESSAGE_RECORD, NodeSamples
 from wattwire.model.sample_codes import (
     FLAG_CORRUPT,
@@ -25,7 +25,7 @@ from wattwire.run.node_specs import MESSAGE_RECORD_BYTES
 from wattwire.run.results import node_checks
 from wattwire.run.run_processes import ProcessState
 
-LATENCY_NS, ROUND_TRIP_NS = 150_000, 100_000
+LATENCY_NS, BAND_NS = 150_000, 100_000
 FIRST_NS, START_NS, LAST_NS = 10**12, 10**12 + 10**9, 10**12 + 3 * 10**9
 SPEC = {
     "payload.bytes": 64, "payload.encoding": "bytes", "payload.literal": "", "reply": "echo",
@@ -140,14 +140,14 @@ def test_what_can_be_is_taken(
     assert faults(role, change, kind=kind, **spec) == []
 
 
-def clocks_with(drift_ppm: float, length_s: int, has_second_exchange: bool = True) -> NodeClocks:
+def clocks_with(drift_ppm: float, length_s: int, has_rate: bool = True) -> NodeClocks:
     """Return the clocks of nodes 0 and 1: that of node 0 is 5 s ahead and drifts."""
-    exchanges = []
+    knots = []
     for at_ns in (START_NS, START_NS + length_s * 10**9):
         offset_ns = 5 * 10**9 + round((at_ns - START_NS) * drift_ppm / 1e6)
-        exchanges.append(Exchange(at_ns, at_ns + offset_ns, ROUND_TRIP_NS, 64, "datagrams"))
-    after = exchanges[1] if has_second_exchange else None
-    far, near = ClockRelation("far", exchanges[0], after), ClockRelation("near")
+        knots.append(Knot(at_ns, offset_ns, BAND_NS))
+    far = ClockRelation("far", tuple(knots if has_rate else knots[:1]))
+    near = ClockRelation("near")
     return NodeClocks({0: far, 1: near}, near)
 
 
@@ -168,7 +168,7 @@ def test_clocks_that_drift_apart_break_no_clause(drift_ppm: float, length_s: int
     check = functools.partial(node_checks.record_faults, subscriber, arrived, START_NS, last_ns)
     assert list(check(clocks_with(drift_ppm, length_s))) == []
     if drift_ppm * length_s <= -400:  # 0.4 ms, beyond latency and error of the clocks
-        (fault,) = check(clocks_with(drift_ppm, length_s, has_second_exchange=False))
+        (fault,) = check(clocks_with(drift_ppm, length_s, has_rate=False))
         assert "with end_ns before begin_ns" in fault
 
 

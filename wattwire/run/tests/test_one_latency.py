@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from wattwire.analysis.latency import series_of
-from wattwire.model.hosts.clocks import ClockRelation, Exchange, clocks_of_run
+from wattwire.model.hosts.clocks import ClockRelation, Knot, clocks_of_run
 from wattwire.model.latencies import LATENCY_QUANTILES, latency_summary
 from wattwire.model.ledger import deliveries
 from wattwire.model.sample_codes import FLAG_CORRUPT, FLAG_FAILED, FLAG_TIMEOUT, FLAG_WARM_UP
@@ -154,7 +154,7 @@ def test_latencies_do_not_depend_on_the_clocks_of_the_hosts(pattern, seed):
 
 def on_two_hosts(nodes, pattern):
     """Return the document of a run whose last receiver is on a host with another clock."""
-    far = ClockRelation("far", Exchange(0, 1_000 * 10**9, 40_000, 64, "datagrams"))
+    far = ClockRelation("far", (Knot(0, 1_000 * 10**9, 70_000),))
     hosts = {"local": ClockRelation("near"), "edge": far}
     entries = [{"node": n.node, "role": n.role, "process": f"node-{n.node}"} for n in nodes]
     deployment = deployment_of_nodes(entries).to_json()

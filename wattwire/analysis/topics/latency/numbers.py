@@ -24,31 +24,20 @@ from wattwire.analysis.charts import (
 )
 from wattwire.analysis.dataset import Evidence, all_levels, levels_run
 from wattwire.analysis.latency import Series
+from wattwire.analysis.topics.latency.clock_terms import (
+    ClockDifference,
+    Clocks,
+    clock_differences,
+    host_clocks,
+)
 from wattwire.analysis.topics.latency.due_time import LateSenders, Outage, late_senders, outages
 from wattwire.analysis.topics.latency.percentiles import Percentiles, percentiles
 from wattwire.analysis.topics.rates.numbers import delivered_kind
 from wattwire.model import words
 from wattwire.model.derived import FloatArray
-from wattwire.model.hosts.clocks import relations_of_run
 
 OPEN, CLOSED, BOTH = "open", "closed", "both"
 POINTS_PER_CURVE_MAX, POINTS_PER_CURVE_MIN, POINTS_PER_PAGE = 400, 100, 20_000
-
-
-@dataclass(frozen=True)
-class HostClock:
-    """A host whose clock differs from the controller's, with the largest error over the runs."""
-
-    host: str
-    band_us: float
-
-
-@dataclass(frozen=True)
-class Clocks:
-    """The groups of hosts with one clock, and the hosts whose latencies are corrected."""
-
-    shared: tuple[tuple[str, ...], ...] = ()
-    corrected: tuple[HostClock, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -95,6 +84,7 @@ class Latency:
     outages: tuple[Outage, ...] = ()
     unsent: int = 0
     undated: int = 0
+    differences: tuple[ClockDifference, ...] = ()
 
     @property
     def has_unsent(self) -> bool:
@@ -122,21 +112,23 @@ def latency(evidence: Evidence, series: Mapping[str, Series]) -> Latency:
     flows = tuple(flow.name for flow in evidence.study.flows)
     is_of_one_flow = bool(shown) and len(flows) < 2
     unsent = sum(of_run.unsent for of_run in shown.values())
+    rows = tuple(percentiles(evidence, shown)) if is_of_one_flow else ()
     return Latency(
         True,
         len(known),
         len(shown),
         _loops(evidence),
-        _clocks(evidence),
+        host_clocks(evidence),
         Refused(len(refused), tuple(dict.fromkeys(refused.values()))),
         flows if len(flows) > 1 else (),
         _curves(evidence, shown) if is_of_one_flow else None,
-        tuple(percentiles(evidence, shown)) if is_of_one_flow else (),
+        rows,
         delivered_kind(evidence),
         late_senders(evidence),
         outages(evidence),
         unsent,
         sum(of_run.loose for of_run in shown.values()) - unsent,
+        clock_differences(evidence, rows),
     )
 
 
@@ -145,20 +137,6 @@ def _loops(evidence: Evidence) -> str:
     if len(loops) > 1:
         return BOTH
     return CLOSED if loops == {CLOSED} else OPEN
-
-
-def _clocks(evidence: Evidence) -> Clocks:
-    hosts_of_clock: dict[str, set[str]] = {}
-    band_ns: dict[str, int] = {}
-    for run in evidence.usable["run"].to_list():
-        for host, relation in relations_of_run(evidence.runs[run]).items():
-            hosts_of_clock.setdefault(relation.clock, set()).add(host)
-            if relation.before is not None:
-                band_ns[host] = max(relation.band_ns, band_ns.get(host, 0))
-    return Clocks(
-        tuple(tuple(sorted(hosts)) for hosts in hosts_of_clock.values() if len(hosts) > 1),
-        tuple(HostClock(host, band_ns[host] / 1_000) for host in sorted(band_ns)),
-    )
 
 
 def _refused(evidence: Evidence) -> dict[str, str]:

@@ -7,8 +7,9 @@ import pytest
 from wattwire.analysis.contrasts import answer_all
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.latency import all_series
-from wattwire.analysis.topics.latency.numbers import Clocks, HostClock, latency
-from wattwire.model.hosts.clocks import ClockRelation, Exchange
+from wattwire.analysis.topics.latency.clock_terms import ClockDifference, Clocks, HostClock
+from wattwire.analysis.topics.latency.numbers import latency
+from wattwire.model.hosts.clocks import ClockRelation, Knot
 from wattwire.report.tests.synthetic import SLOW, Shape, write_campaign
 from wattwire.store import Campaign
 
@@ -72,12 +73,43 @@ def test_the_percentiles_of_hosts_with_two_clocks_have_the_band(tmp_path):
 
 
 def test_hosts_with_one_clock_are_together_and_the_others_have_their_error(tmp_path):
-    far = ClockRelation("far", *(Exchange(at, at + 9, 40_000, 64, "pipe") for at in (0, 10**10)))
+    far = ClockRelation("far", (Knot(0, 9, 70_000), Knot(10**10, 9, 60_000)))
     relations = {"robot": NEAR, "edge": NEAR, "cloud": far}
     evidence = evidence_with(tmp_path, {}, relations=relations)
     result = latency(evidence, all_series_of_one_host(evidence))
-    corrected = HostClock("cloud", pytest.approx(70.0, abs=0.05))
+    corrected = HostClock("cloud", 70.0)
     assert result.clocks == Clocks((("edge", "robot"),), (corrected,))
+
+
+def test_a_clock_that_changed_its_rate_or_was_slewed_is_named(tmp_path):
+    knots = (Knot(0, 9, 70_000), Knot(5 * 10**9, 9, 60_000), Knot(10**10, 100_009, 60_000))
+    far = ClockRelation("far", knots, "pipe", 160, 40_000, 9.5, 2_000)
+    evidence = evidence_with(tmp_path, {}, relations={"edge": far})
+    first, second, *_ = (document["hosts"]["edge"] for document in evidence.runs.values())
+    first["clock_adjustments"] = {"begin": {"rate_ppm": 1.5}, "end": {"rate_ppm": 4.0}}
+    second["clock_adjustments"] = {"begin": {"rate_ppm": None}, "end": {"rate_ppm": 4.0}}
+    (clock,) = latency(evidence, all_series_of_one_host(evidence)).clocks.corrected
+    assert clock == HostClock("edge", 70.0, 40.0, 9.5, 8, pytest.approx(20.0), 1)
+
+
+def test_the_difference_of_treatments_has_a_term_of_drift_and_one_of_load(tmp_path):
+    evidence = evidence_with(tmp_path, {SLOW: 5.0, "cpp": 5.0})
+    series = all_series(evidence)
+    for document in evidence.runs.values():
+        is_slow = document["treatment"]["language"] == SLOW
+        far = ClockRelation(
+            "far", (Knot(0, 9, 70_000), Knot(10**10, 9, 70_000)), "pipe", 160,
+            50_000 if is_slow else 40_000, 9.5, 3_000 if is_slow else 2_000,
+        )  # fmt: skip
+        document["hosts"] = {"robot": {"clock": NEAR.to_json()}, "edge": {"clock": far.to_json()}}
+    result = latency(evidence, series)
+    medians = {row.treatment: row.percentiles[0].estimate for row in result.percentiles}
+    first, second = medians
+    assert result.differences == (
+        ClockDifference(second, medians[second] - medians[first], 5.0, 5.0),
+    )
+    next(iter(evidence.runs.values()))["hosts"]["edge"]["clock"]["departure_ns"] = None
+    assert len(latency(evidence, series).differences) == 1, "other runs have it"
 
 
 def all_series_of_one_host(evidence):

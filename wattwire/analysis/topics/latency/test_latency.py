@@ -9,12 +9,11 @@ import pytest
 from wattwire.analysis.charts import Chart
 from wattwire.analysis.dataset import gather
 from wattwire.analysis.latency import all_series
+from wattwire.analysis.topics.latency.clock_terms import ClockDifference, Clocks, HostClock
 from wattwire.analysis.topics.latency.due_time import LateSenders, Outage
 from wattwire.analysis.topics.latency.numbers import (
     CLOSED,
-    Clocks,
     Curves,
-    HostClock,
     Latency,
     Refused,
     latency,
@@ -69,16 +68,27 @@ def test_runs_without_a_common_clock_are_named_and_nothing_follows():
 def test_the_section_has_clocks_curves_percentiles_and_warnings():
     late = LateSenders("Swift", "p99", 300.0, 100.0, 0, False)
     outage = Outage("b01", "", "p99", math.inf, 100.0, 2)
-    clocks = Clocks((("a", "b"),), (HostClock("c", 70.0),))
+    clocks = Clocks((("a", "b"),), (HostClock("c", 70.0, 90.0, 7.0, 1, 20.0, 2),))
     result = Latency(
-        True, 3, 3, CLOSED, clocks, Refused(), (), CURVES, (ROW,), "messages", late, (outage,), 4, 1
-    )
+        True, 3, 3, CLOSED, clocks, Refused(), (), CURVES, (ROW,), "messages", late, (outage,), 4,
+        1, (ClockDifference(("9",), -30.0, 4.0, 2.5),),
+    )  # fmt: skip
     page = topic_page("latency", result, [Column("clients", "clients")])
     assert [place for place, _ in page.terminal_lines] == [(12,), (12,)]
     section = page.section(JOINING)
     assert section is not None
-    loops, shared, corrected, figure, table, *notes, guest = section.parts
+    loops, shared, corrected, changes, slews, figure, table, differences, *notes, guest = (
+        section.parts
+    )
     assert [loops.value, shared.value, corrected.value] == ["closed", "a b", "70.0"]
+    assert "less than 7.00 ppm could not be seen" in corrected.words
+    assert [(changes.key, changes.value), (slews.key, slews.value)] == [
+        ("latency.clock_changes", "1"), ("latency.clock_slews", "2"),
+    ]  # fmt: skip
+    assert isinstance(differences, Table)
+    assert differences.rows == [
+        {"clients": "9", "difference_us": -30.0, "drift_us": 4.0, "load_us": 2.5}
+    ]
     assert isinstance(figure, Figure) and "group over payload. Curves" in figure.caption
     assert isinstance(table, Table)
     titles = {column.key: column.title for column in table.columns}
