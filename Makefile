@@ -19,7 +19,7 @@ CARGO := cargo
 TESTS := $(BIN)/python tools/run_tests.py
 CAMPAIGN := campaigns/first-look-$(shell date +%Y-%m-%dT%H-%M-%S)
 
-.PHONY: constants help setup agent check quick test test-full test-all test-hostile test-setup lint demo clean requirements packages-%
+.PHONY: constants help setup agent check quick test test-full test-all test-hostile test-machine test-setup lint demo clean requirements packages-%
 
 help:
 	@echo "make setup         create .venv with pinned packages, build the agent and link emulator"
@@ -30,6 +30,7 @@ help:
 	@echo "make test-full     run these, and the tests of all middleware and languages (half an hour)"
 	@echo "make test-all      run the tests with every cell and every pair (hours, gigabytes of disk)"
 	@echo "make test-hostile  kill processes at random times, and run mutated studies and hostile nodes"
+	@echo "make test-machine  boot a kernel with invented energy in qemu and test energy inside (ten minutes)"
 	@echo "make lint          check formats, lints and types"
 	@echo "make constants     regenerate the kits' constants from contract/schemas"
 	@echo "make requirements  update the pinned requirement files"
@@ -103,6 +104,9 @@ test-all: packages-test-all packages-test-full test-setup
 
 test-hostile: packages-test-all packages-test-full test-setup
 	@$(BIN)/python -m tests.hostile
+
+test-machine: packages-test-machine test-setup
+	@$(TESTS) --tier all tests/machine
 
 lint: packages-lint
 	@$(MAKE) -s --no-print-directory $(STAMP)

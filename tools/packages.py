@@ -8,6 +8,7 @@ Plain standard library, because it runs before there is a virtual environment.
 from __future__ import annotations
 
 import argparse
+import glob
 import importlib.util
 import os
 import shutil
@@ -34,10 +35,10 @@ class Package:
     def present(self) -> bool:
         """Return whether the program, file or module of the package exists.
 
-        The way in which it was installed is not relevant.
+        The way in which it was installed is not relevant. A file may be a pattern, as in a shell.
         """
         if self.shown_by.startswith("/"):
-            return Path(self.shown_by).exists()
+            return bool(glob.glob(self.shown_by))
         if self.shown_by.startswith("python:"):
             return importlib.util.find_spec(self.shown_by.removeprefix("python:")) is not None
         folders = f"{os.environ.get('PATH', '')}:{EXTRA_FOLDERS}"

@@ -15,7 +15,7 @@ FUNCTION_LINES_MAX = 70
 BLOB_BYTES_MAX = 500_000
 
 SUFFIXES = frozenset(
-    ".R .action .bin .c .cc .conf .cpp .cs .css .csv .cu .go .h .hpp .html .idl .in .j2 .java "
+    ".R .action .asl .bin .c .cc .conf .cpp .cs .css .csv .cu .go .h .hpp .html .idl .in .j2 .java "
     ".jinja .js .json .jsonl .lock .m .md .mod .msg .php .png .proto .py .pyi .rb .rs .ru .rules "
     ".sh .sha256 .spec .sql .srv .sum .svg .toml .ts .txt .xml .yaml .yml".split()
 )

@@ -18,7 +18,7 @@ def test_the_list_names_what_shows_each_package_and_who_wants_it() -> None:
     listed = packages.listed()
     assert {"g++", "mosquitto"} <= {p.name for p in listed}
     assert {verb for p in listed for verb in p.verbs} == {
-        "quick", "demo", "test", "test-full", "test-all", "lint"
+        "quick", "demo", "test", "test-full", "test-all", "test-machine", "lint"
     }  # fmt: skip
 
 
@@ -36,6 +36,8 @@ def test_a_line_with_too_few_columns_is_refused_by_its_number() -> None:
         ("python:no_such", False),
         ("/proc/self", True),
         ("/no/such/file", False),
+        ("/proc/sel*", True),
+        ("/proc/no-such*", False),
     ],
 )
 def test_a_package_is_present_when_what_it_brings_is(shown_by: str, present: bool) -> None:

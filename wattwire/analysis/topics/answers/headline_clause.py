@@ -178,7 +178,8 @@ def headline(
     if judges_variants(evidence) or _has_ranking(evidence, ranking):
         return Headline(None, None, incomplete, remaining)
     numbers = [*answers.computed(), *answers.differences()]
-    candidates = [item for item in numbers if not item.response.energy]
+    # Energy has its own section, so it is in the headline only if no question has another number.
+    candidates = [item for item in numbers if not item.response.energy] or numbers
     candidates.sort(
         key=lambda item: (item.factor != evidence.primary, _order_of(answers.outcome(item)))
     )

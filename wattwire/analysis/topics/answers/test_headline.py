@@ -12,13 +12,15 @@ import pytest
 from wattwire import stats
 from wattwire.analysis.answering.answer_types import Answers
 from wattwire.analysis.contrasts import answer_all
-from wattwire.analysis.dataset import Evidence
+from wattwire.analysis.dataset import Evidence, gather
 from wattwire.analysis.topics.answers.headline_clause import First
 from wattwire.analysis.topics.answers.statements import statement
 from wattwire.analysis.topics.answers.winner import Winner
 from wattwire.report.tests.answered import answered_study, headline
 from wattwire.report.tests.planted import planted, planted_responses
+from wattwire.report.tests.synthetic import Shape, write_campaign
 from wattwire.report.topic_page import Sentences
+from wattwire.store import Campaign
 
 CPU, WIRE = "cpu_us_per_message", "wire_bytes_per_message"
 LOSS, RATE = "loss_share", "rate_hz_delivered"
@@ -208,3 +210,16 @@ def test_a_loss_that_never_occurred_is_a_result(tmp_path) -> None:
     undecided = {CPU: {"cpp": 90.0, "python": 20.0}, LOSS: {"cpp": 0.0, "python": 0.0}}
     winner = winner_of(*responses(tmp_path / "undecided", undecided))
     assert groups_of(winner)["never"] == ("share of messages lost",)
+
+
+def test_a_study_of_energy_alone_has_it_in_the_headline(tmp_path: Path) -> None:
+    shape = Shape(
+        blocks=5, patterns=("service",), clients=(1,), intervals_s=(0.5,), measured_energy=True
+    )
+    evidence = gather(Campaign(write_campaign(tmp_path / "c", shape)))
+    (first, *_) = evidence.study.questions
+    of_power = replace(first, factors=("language",), responses=("power_window_w",))
+    evidence = replace(evidence, study=replace(evidence.study, questions=(of_power,)))
+    words = headline(evidence, answer_all(evidence))
+    assert "times the power in the window" in words
+    assert "No question has a numeric answer" not in words

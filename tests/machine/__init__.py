@@ -1,0 +1,1 @@
+"""Boot a real Linux kernel with invented energy in a virtual machine, and run a suite inside."""

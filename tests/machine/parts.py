@@ -1,0 +1,96 @@
+"""Find what the test machine is made of on this host, or name what is missing."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.packages import EXTRA_FOLDERS, listed
+
+VERB = "test-machine"
+"""The make target whose packages the machine needs (packages-debian.txt)."""
+MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
+"""What the kernel needs before it has the host's root."""
+RELEASE = re.compile(r"(\d+)\.(\d+)\.(\d+)-(\d+)-amd64")
+"""A kernel of Debian; the one for clouds (`…-cloud-amd64`) has neither 9p nor power supplies."""
+
+
+class MissingPartsError(Exception):
+    """The machine cannot be built here; the message names what is missing and how to get it."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The programs and files of a machine."""
+
+    qemu: str
+    busybox: str
+    iasl: str
+    kernel: Path
+    headers: Path
+    modules: tuple[Path, ...]
+    """Kernel modules in the order of loading."""
+
+
+def parts() -> Parts:
+    """Return the parts of the newest kernel that is complete. Raise MissingPartsError."""
+    if platform.machine() != "x86_64":
+        raise MissingPartsError(
+            f"the test machine is an x86-64 one with the host's programs, and this host is "
+            f"{platform.machine()}"
+        )
+    missing = [p for p in listed() if VERB in p.verbs and not p.present()]
+    if missing:
+        lines = "; ".join(f"{p.name} ({p.purpose})" for p in missing)
+        names = " ".join(p.name for p in missing)
+        raise MissingPartsError(f"missing: {lines}; to have it: sudo apt-get install {names}")
+    release = newest_release()
+    return Parts(
+        _program("qemu-system-x86_64"),
+        _program("busybox"),
+        _program("iasl"),
+        Path(f"/boot/vmlinuz-{release}"),
+        Path(f"/lib/modules/{release}/build"),
+        _modules(release),
+    )
+
+
+def newest_release() -> str:
+    """Return the newest kernel with image, modules and headers. Raise MissingPartsError."""
+    releases = [path.name for path in Path("/lib/modules").glob("*-amd64")]
+    complete = [
+        (tuple(map(int, match.groups())), name)
+        for name in releases
+        if (match := RELEASE.fullmatch(name))
+        and os.access(f"/boot/vmlinuz-{name}", os.R_OK)
+        and Path(f"/lib/modules/{name}/build").exists()
+    ]
+    if not complete:
+        raise MissingPartsError(
+            f"no kernel of Debian with a readable image in /boot and with headers; found in "
+            f"/lib/modules: {', '.join(sorted(releases)) or 'none'}; allowed: N.N.N-N-amd64 (the "
+            "one for clouds lacks 9p); to have it: sudo apt-get install linux-image-amd64 "
+            "linux-headers-amd64"
+        )
+    return max(complete)[1]
+
+
+def _modules(release: str) -> tuple[Path, ...]:
+    command = [_program("modprobe"), "--set-version", release, "--show-depends", "--all", *MODULES]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise MissingPartsError(f"modules of the kernel {release}: {result.stderr.strip()}")
+    paths = [line.split()[1] for line in result.stdout.splitlines() if line.startswith("insmod ")]
+    return tuple(Path(path) for path in dict.fromkeys(paths))
+
+
+def _program(name: str) -> str:
+    path = shutil.which(name, path=f"{os.environ.get('PATH', '')}:{EXTRA_FOLDERS}")
+    if path is None:
+        raise MissingPartsError(f"{name} is not on PATH")
+    return path
