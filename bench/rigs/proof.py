@@ -123,7 +123,7 @@ def measure(cell: str, repeats: int, hole: Hole | None, folder: Path) -> Counts:
     subprocess.run(
         [sys.executable, "-m", "wattwire", "run", str(study), "--rig", str(rig), "--campaign",
          str(campaign), "--look", "--yes", "--no-report", "--plain"],
-        check=True, stdout=subprocess.DEVNULL, env=environment,
+        check=True, capture_output=True, env=environment,
     )  # fmt: skip
     stored = Campaign(campaign)
     try:
