@@ -99,7 +99,7 @@ def find(source: Path) -> dict[str, Path]:
 def read_poses(path: Path) -> Poses:
     """Return the poses of a recording. Raises UsageError without poses or if time runs back."""
     try:
-        frame = pl.read_csv(path)
+        frame = pl.read_csv(path, glob=False)
     except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: found no table of poses ({error})") from error
     columns = {}
