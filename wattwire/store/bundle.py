@@ -72,6 +72,7 @@ CAMPAIGN_FILES = """\
 | `runs/<id>/messages.parquet` | a row per message and receiver{messages} |
 | `runs/<id>/layers.parquet` | of runs that record layers: a row per message and subscription |
 | `runs/<id>/quantities.parquet` | every reading of every meter (t_ns: monotonic clock) |
+| `runs/<id>/clocks.parquet` | of hosts with other clocks: the times of exchanges (ns) |
 | `runs/<id>/logs/`, `out/` | output of the processes, and their specs |
 | `commands.txt` | every distinct command line of the runs, with their number |
 | `methods.tex`, `threats.md` | method for a paper, and threats to validity |

@@ -70,9 +70,9 @@ pub fn triples(count: usize) -> Vec<Value> {
         .collect()
 }
 
-/// Returns how the kernel adjusts its clocks (adjtimex): the correction of the rate, the offset that
-/// it still corrects, and whether it takes the clock as synchronised. All are null if the kernel does
-/// not permit the reading.
+/// Returns how the kernel adjusts its clocks (adjtimex): the correction of the rate, the offset
+/// that it still corrects, and whether it takes the clock as synchronised. All are null if the
+/// kernel does not permit the reading.
 #[allow(clippy::unnecessary_cast)] // the fields are 32 bits wide on 32-bit machines
 pub fn adjustment() -> Value {
     // SAFETY: a timex of zeros requests no change, and outlives the call.
