@@ -49,6 +49,7 @@ PARTS = {
          "--pattern", "pingpong", "--kind", "bridge", "--kind", "master")
     ),
     "exec": Part((*KILLS, "--exec")),
+    "graph": Part(("-m", "middleware.ros2.tests.graph_kills")),
     "rigs": Part(("-m", "tests.end_to_end.rigs.kills")),
     "studies": Part((*PYTEST, "tests/fuzz/test_plans.py"), False),
     "nodes": Part(("-m", "tests.fuzz.hostile_nodes"), False),

@@ -27,7 +27,7 @@ use host::{
 };
 use processes::{
     attach, bounded, census, cgroup, child, clean, command, guard, launch, member, members, own,
-    process, pump, reaped, shm,
+    process, pump, reaped, shm, shm_events,
 };
 
 const USAGE: &str = "\

@@ -253,6 +253,28 @@ fn clean_removes_a_nodes_shared_memory_and_no_other_files() {
 }
 
 #[test]
+fn clean_removes_the_shared_memory_of_a_killed_child_of_a_silent_command_but_none_of_others() {
+    let (folder, run) = scratch();
+    let path = |name: &str| std::path::PathBuf::from(format!("/dev/shm/{name}-{}", &run[1..]));
+    let mut agent = Agent::start(&folder, "none");
+    // The child creates its file after the start and is killed without a word to the agent.
+    let program = format!(
+        "bash -c 'sleep 0.3; exec 3<>{}; kill -9 $$'; exec sleep 1000",
+        path("segment").display()
+    );
+    let output = folder.join("out").display().to_string();
+    agent.spawn_with("command", &run, &["bash", "-c", &program], &output);
+    wait_until("the child has its file", || path("segment").exists());
+    std::fs::write(path("of-others"), b"x").unwrap();
+    agent.request("signal", json!({"process": "command", "signal": "KILL", "tree": true}));
+    agent.event("exit", "command");
+    let reply = agent.request("clean", json!({"run": run}));
+    assert_eq!(removed_segments(&reply), [path("segment").display().to_string()]);
+    assert!(path("of-others").exists());
+    std::fs::remove_file(path("of-others")).unwrap();
+}
+
+#[test]
 fn another_agent_removes_the_shared_memory_of_a_killed_agent() {
     let (folder, run) = scratch();
     let segment = std::path::PathBuf::from(format!("/dev/shm/left-{}", &run[1..]));

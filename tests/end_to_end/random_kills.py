@@ -39,7 +39,8 @@ from tests.end_to_end.conftest import (
     tokens_below,
 )
 from wattwire.model.verdict import Outcome
-from wattwire.run.crash import VARIABLE, descendants, words_of
+from wattwire.rig.layer_library import FOLDER_VARIABLE
+from wattwire.run.crash import VARIABLE, descendants, programs_of, words_of
 
 KINDS = ("controller", "agent", "guard", "node", "mosquitto")
 EXEC_KINDS = ("controller", "agent", "guard", "bash")
@@ -85,8 +86,71 @@ UNDISTURBED = ("done", "valid", Outcome.COMPLETED.value)
 """State, verdict and outcome of an attempt in which nothing was killed."""
 
 
-Family = dict[int, str | None]
-"""The start time of each descendant of a campaign's controllers, by process id."""
+SHARED_MEMORY = Path("/dev/shm")
+LOOK_PERIOD_S = 0.1
+
+
+class Family(dict[int, "str | None"]):
+    """The start time of each descendant of a campaign's controllers, by process id.
+
+    `files` maps the files in /dev/shm that the descendants created to their inodes: files that one
+    of them has mapped or opened when they are first seen, and files named after these.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.files: dict[Path, int] = {}
+        self._of_others, self._looked_s = set(shared_memory().values()), 0.0
+        self._unassigned: set[int] = set()
+
+    def add(self, pids: Iterable[int]) -> None:
+        """Add processes, and at most once per LOOK_PERIOD_S the files that they use."""
+        pids = list(pids)
+        self.update((pid, born(pid)) for pid in pids)
+        if time.monotonic() < self._looked_s + LOOK_PERIOD_S:
+            return
+        self._looked_s = time.monotonic()
+        new = {path: inode for path, inode in shared_memory().items()
+               if inode not in self._of_others}  # fmt: skip
+        used = {inode for pid in pids for inode in shared_memory_used_by(pid)}
+        own = [path.name for path, inode in new.items() if inode in used]
+        self.files |= {p: i for p, i in new.items() if any(name in p.name for name in own)}
+        # A file without a user for two looks is not of the family, even if it uses the file later.
+        unassigned = set(new.values()) - set(self.files.values())
+        self._of_others |= unassigned & self._unassigned
+        self._unassigned = unassigned
+
+    def files_left(self) -> list[str]:
+        """Return the files of the family that still exist and that no process uses."""
+        present = shared_memory()
+        left = {inode: p.name for p, inode in self.files.items() if present.get(p) == inode}
+        pids = (int(name) for name in os.listdir("/proc") if name.isdecimal()) if left else ()
+        used = {inode for pid in pids for inode in shared_memory_used_by(pid)}
+        return [name for inode, name in left.items() if inode not in used]
+
+
+def shared_memory() -> dict[Path, int]:
+    """Return the inode of each file in /dev/shm."""
+    inodes = {}
+    for path in SHARED_MEMORY.iterdir():
+        with contextlib.suppress(OSError):  # it has just been removed
+            inodes[path] = path.stat().st_ino
+    return inodes
+
+
+def shared_memory_used_by(pid: int) -> set[int]:
+    """Return the inodes of the files in /dev/shm that a process has mapped or opened."""
+    inodes = set()
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines():
+            if f" {SHARED_MEMORY}/" in line:
+                inodes.add(int(line.split()[4]))
+        for entry in os.scandir(f"/proc/{pid}/fd"):
+            if os.readlink(entry).startswith(f"{SHARED_MEMORY}/"):
+                inodes.add(entry.stat().st_ino)
+    return inodes
+
+
 Observer = Callable[[list[int]], object]
 
 
@@ -134,16 +198,19 @@ class Setting:
         return (*arguments, "--plain", "--no-report")
 
 
+@dataclass
 class ExecSetting(Setting):
     """A setting whose campaigns measure a command, with a child, instead of a study."""
+
+    options: tuple[str, ...] = ("--baseline", "0.05s")
+    measured: tuple[str, ...] = ("bash", "-c", "sleep 0.3 & sleep 0.3; wait")
 
     def words(self, *arguments: str) -> tuple[str, ...]:
         if "--resume" in arguments:
             return super().words(*arguments)
         folder = arguments[arguments.index("--campaign") + 1]
-        measured = ("bash", "-c", "sleep 0.3 & sleep 0.3; wait")
-        options = ("--repeat", "2", "--baseline", "0.05s", "--out", folder, "--no-report")
-        return ("exec", *options, "--", *measured)
+        options = (*self.options, "--repeat", "2", "--out", folder, "--no-report")
+        return ("exec", *options, "--", *self.measured)
 
 
 # -- who is who ----------------------------------------------------------------------------------
@@ -152,7 +219,8 @@ class ExecSetting(Setting):
 def victim(kind: str, controller: int) -> int | None:
     """Return a process of this kind: `controller` or a descendant of it; None without one.
 
-    A kind may be the role of a node, the name of a service process, or a program.
+    A kind may be the role of a node, the name of a service process, a program or the script of an
+    interpreter. `profiled` is a node that records its layers.
     """
     if kind == "controller":
         return controller
@@ -168,9 +236,18 @@ def victim(kind: str, controller: int) -> int | None:
             spec = words[words.index("--spec") + 1]
             if kind == "node" or f"/out/{kind}-" in spec:
                 return pid
-        if not ours and kind in (name, service_at(pid)):
+            if kind == "profiled" and is_profiled(pid):
+                return pid
+        if not ours and kind in (*programs_of(words), service_at(pid)):
             return pid
     return None
+
+
+def is_profiled(pid: int) -> bool:
+    """Return whether a process records its layers."""
+    with contextlib.suppress(OSError):
+        return f"{FOLDER_VARIABLE}=".encode() in Path(f"/proc/{pid}/environ").read_bytes()
+    return False
 
 
 def service_at(pid: int) -> str | None:
@@ -227,7 +304,7 @@ def ended(
             process.wait()
             return False
         pids = list(descendants(process.pid))
-        family |= {pid: born(pid) for pid in pids}
+        family.add(pids)
         observe(pids)
         time.sleep(0.02)
     return True
@@ -267,7 +344,8 @@ def exposure_s(kind: str, setting: Setting, folder: Path, wait_s: float = 5.0) -
     end_s = time.monotonic()
     assert is_ended and process.returncode == 0, (folder / "log").read_text()
     assert first_s, f"this campaign has no {kind}"
-    assert ledger(folder / "c") + left(folder, family, wait_s) == []
+    problems = ledger(folder / "c") + left(folder, family, wait_s)
+    assert problems == [], problems
     return end_s - first_s[0]
 
 
@@ -287,10 +365,10 @@ def kill_once(
     delay_s, kill_at_s = rng.uniform(0.0, delay_max_s), None
     began = time.monotonic()
     # Descendants of the agent leave its process tree when their parent ends, so record all of them.
-    family: Family = {}
+    family = Family()
     target = None
     while process.poll() is None and target is None:
-        family |= {pid: born(pid) for pid in descendants(process.pid)}
+        family.add(descendants(process.pid))
         if kill_at_s is None or time.monotonic() >= kill_at_s:
             target = victim(kind, process.pid)
         if target is not None and kill_at_s is None:
@@ -301,7 +379,7 @@ def kill_once(
     phase = last_line(folder)
     after_s = time.monotonic() - began
     pids = list(descendants(process.pid))
-    family |= {pid: born(pid) for pid in pids}
+    family.add(pids)
     inodes = sockets_held_by(pids)
     with contextlib.suppress(ProcessLookupError):
         os.kill(target, signal.SIGKILL)
@@ -328,19 +406,21 @@ def crashed(
     if not ended(process, family, observe):
         return ["the controller hangs after the kill"]
     is_killed = crash.startswith("controller@")
+    # A command may go on without one of its processes.
+    is_noticed = not is_killed and not (isinstance(setting, ExecSetting) and "/" in crash)
     problems = []
     if process.returncode != (-signal.SIGKILL if is_killed else 0):
         problems.append(f"the controller: {process.returncode}")
     with contextlib.closing(sqlite3.connect(folder / "c" / "journal.sqlite")) as db:
         attempts = db.execute("SELECT state, verdict, outcome FROM attempt").fetchall()
-    if not is_killed and all(attempt == UNDISTURBED for attempt in attempts):
+    if is_noticed and all(attempt == UNDISTURBED for attempt in attempts):
         problems.append("nothing was killed")
     return problems
 
 
 def crash_once(crash: str, setting: Setting, folder: Path) -> list[str]:
     """Run a campaign with a crash point, resume it, and return the problems."""
-    family: Family = {}
+    family = Family()
     inodes: set[str] = set()
     problems = crashed(
         crash, setting, folder, family, lambda pids: inodes.update(sockets_held_by(pids))
@@ -427,10 +507,11 @@ def left(
             "process": marked_processes(tokens),
             "family": [str(words_of(p)) for p, b in family.items() if b and born(p) == b],
             "cgroup": [c for c in orphaned_cgroups() if int(c.rpartition("-")[2]) in family],
-            "shared memory": shared_memory_of(tokens),
+            "shared memory": [*shared_memory_of(tokens), *family.files_left()],
             "socket": sockets_of(tokens),
             "port": open_ports(set(inodes)),
             "temporary file": [path.name for path in (folder / "tmp").iterdir()],
+            "recording": [str(path.parent) for path in folder.glob("c/runs/*/layers")],
         }
         problems = [f"left behind, {kind}: {names}" for kind, names in found.items() if names]
         if not problems or time.monotonic() > deadline:
@@ -461,6 +542,28 @@ def kill_many(
         if seen is not None:
             done += 1
             yield seen
+
+
+def kill_kinds(kinds: Iterable[str], setting: Setting, kills: int, seed: int, folder: Path) -> int:
+    """Kill each kind of process, print the observations, and return the exit code."""
+    failed = 0
+    for kind in kinds:
+        bad, undisturbed = 0, folder / f"undisturbed-{kind}"
+        undisturbed.mkdir()
+        delay_max_s = exposure_s(kind, setting, undisturbed)
+        kill = partial(kill_once, kind, setting, delay_max_s=delay_max_s)
+        for seen in kill_many(kind, kills, kill, folder, seed):
+            bad += bool(seen.problems)
+            words = seen.problems or f"no fault, incomplete: {seen.reasons}"
+            print(f"{kind} after {seen.after_s:.2f} s, at “{seen.phase}”: {words}", flush=True)
+        failed += bad
+        print(f"{kind}: {kills} kills, {bad} failed", flush=True)
+    if failed:
+        print(f"kept: {folder}")
+        return 1
+    shutil.rmtree(folder)
+    print("nothing lost, nothing twice, nothing left")
+    return 0
 
 
 def main() -> int:
@@ -497,24 +600,7 @@ def main() -> int:
         setting.study = study_of(options.cell, options.pattern, options.server_cell)
     if options.service:
         setting.study, kinds = SERVICE_STUDIES[options.service], [options.service]
-    failed = 0
-    for kind in kinds:
-        bad, undisturbed = 0, folder / f"undisturbed-{kind}"
-        undisturbed.mkdir()
-        delay_max_s = exposure_s(kind, setting, undisturbed)
-        kill = partial(kill_once, kind, setting, delay_max_s=delay_max_s)
-        for seen in kill_many(kind, options.kills, kill, folder, options.seed):
-            bad += bool(seen.problems)
-            words = seen.problems or f"no fault, incomplete: {seen.reasons}"
-            print(f"{kind} after {seen.after_s:.2f} s, at “{seen.phase}”: {words}", flush=True)
-        failed += bad
-        print(f"{kind}: {options.kills} kills, {bad} failed", flush=True)
-    if failed:
-        print(f"kept: {folder}")
-        return 1
-    shutil.rmtree(folder)
-    print("nothing lost, nothing twice, nothing left")
-    return 0
+    return kill_kinds(kinds, setting, options.kills, options.seed, folder)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import pytest
 
 from tests.end_to_end.random_kills import (
     KINDS,
+    Family,
     Seen,
     Setting,
     kill_many,
@@ -62,8 +63,8 @@ def test_an_open_port_and_a_temporary_file_are_leftovers(tmp_path: Path) -> None
         port = server.getsockname()[1]
         inodes = sockets_held_by([os.getpid()])
         with socket.create_server(("127.0.0.1", 0)) as later:
-            problems = " ".join(left(tmp_path, {}, 0.0, inodes))
+            problems = " ".join(left(tmp_path, Family(), 0.0, inodes))
             assert f"tcp :{later.getsockname()[1]:04X}" not in problems
     assert f"tcp :{port:04X}" in problems and "temporary file: ['map']" in problems
-    problems = " ".join(left(tmp_path, {}, 0.0, inodes))
+    problems = " ".join(left(tmp_path, Family(), 0.0, inodes))
     assert f"tcp :{port:04X}" not in problems and "temporary file: ['map']" in problems

@@ -475,6 +475,14 @@ def has_levels(present: Mapping[str, Any], levels: Mapping[str, Any]) -> bool:
     return all(same_level(present.get(factor), level) for factor, level in levels.items())
 
 
+def is_within(present: Mapping[str, Any], allowed: Mapping[str, Sequence[Any]]) -> bool:
+    """Return whether a treatment has one of the levels of each factor in `allowed`."""
+    return all(
+        any(same_level(present.get(factor), level) for level in levels)
+        for factor, levels in allowed.items()
+    )
+
+
 def order_of(evidence: Evidence) -> str:
     """Return GROUPED if each block has the levels of a factor next to each other, else RANDOM."""
     return GROUPED if grouped_factor(evidence) else RANDOM

@@ -52,6 +52,8 @@ LAYERS = (
     Layer("client_take", "client library, taking", "Subscriber ROS2 Common"),
 )
 """Layers in the order of a message's way. Their times add up to its latency."""
+PARTS = tuple(dict.fromkeys(layer.category for layer in LAYERS))
+"""The parts of the paper's figure, each of one layer or more."""
 
 
 @dataclass(frozen=True)

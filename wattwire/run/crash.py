@@ -1,10 +1,12 @@
 """Define crash points. Tests use them to check that a campaign survives SIGKILL.
 
 If `WATTWIRE_CRASH=VICTIM@POINT` is set, VICTIM (controller, agent, guard, node, a role, the name of
-a process, emulator, switch, device or ssh) is ended when this process first reaches POINT (ready,
-window, drain, convert or commit). A role means the last node with this role, and ssh the connection
-to the last host over ssh. VICTIM/PROGRAM is a descendant of VICTIM that executes PROGRAM, such as a
-device that a node starts. If the variable is not set, each phase costs one dictionary look-up.
+a process, probe, profiled, emulator, switch, device or ssh) is ended when this process first
+reaches POINT (ready, window, drain, convert or commit). A role means the last node with this role,
+profiled the last node of a run that records layers, and ssh the connection to the last host over
+ssh. VICTIM/PROGRAM is a descendant of VICTIM that executes PROGRAM, such as a device that a node
+starts, or a script of this name. If the variable is not set, each phase costs one dictionary
+look-up.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 VARIABLE = "WATTWIRE_CRASH"
@@ -63,12 +65,20 @@ def words_of(pid: int) -> list[str]:
     return []
 
 
+def programs_of(words: Sequence[str]) -> list[str]:
+    """Return the file names of a command's program and of its first argument.
+
+    The argument of an interpreter is a script.
+    """
+    return [Path(word).name for word in words[:2]]
+
+
 def _descendant(pid: int, program: str) -> int | None:
     """Wait for a descendant that executes a program; return it, or None after the patience."""
     deadline_s = time.monotonic() + PROGRAM_PATIENCE_S
     while time.monotonic() < deadline_s:
         for descendant in descendants(pid):
-            if Path((words_of(descendant) or [""])[0]).name == program:
+            if program in programs_of(words_of(descendant)):
                 return descendant
         time.sleep(0.01)
     return None

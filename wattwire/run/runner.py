@@ -899,6 +899,7 @@ class OneRun:
             "agent": self._agent.pid if self._hosts[self.record.name].here else None,
             "guard": last_state.guard_pid if last_state else None,
             "node": last_state.pid if last_state else None,
+            "profiled": last_state.pid if last_state and self.record.recorder else None,
             "emulator": self._network.emulator_pid,
             **self._network.victims({name: host.pid for name, host in self._hosts.items()}),
             "ssh": far[-1] if far else None,

@@ -16,3 +16,4 @@ pub mod process;
 pub mod pump;
 pub mod reaped;
 pub mod shm;
+pub mod shm_events;

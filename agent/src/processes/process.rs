@@ -24,6 +24,7 @@ use crate::output::Output;
 use crate::protocol::{Answer, Kind, Problem, Signal, Spawn, Write};
 use crate::pump::{self, CappedFile, Sink, Stream};
 use crate::shm::{self, Journal};
+use crate::shm_events;
 
 /// The value of `stdout` with which the agent reads lines from descriptor 3 (clause C-05).
 const LINES_ON_THREE: &str = "lines-on-3";
@@ -55,7 +56,12 @@ impl Processes {
         shared_memory: Arc<Journal>,
     ) -> Arc<Processes> {
         let table = Mutex::new(HashMap::new());
-        Arc::new(Processes { table, cgroups, output, shared_memory })
+        let all = Arc::new(Processes { table, cgroups, output, shared_memory });
+        let watched = Arc::downgrade(&all);
+        shm_events::watch(move || {
+            watched.upgrade().iter().for_each(|processes| processes.observe_shared_memory());
+        });
+        all
     }
 
     fn table(&self) -> MutexGuard<'_, HashMap<String, Process>> {
@@ -64,6 +70,11 @@ impl Processes {
 
     pub fn subjects(&self) -> Vec<Arc<Subject>> {
         self.table().values().map(|process| process.subject.clone()).collect()
+    }
+
+    fn observe_shared_memory(&self) {
+        let watches: Vec<_> = self.table().values().map(|process| process.watch.clone()).collect();
+        watches.iter().for_each(|watch| watch.observe());
     }
 
     pub fn find(&self, process: &str) -> Option<Arc<Subject>> {
@@ -90,8 +101,6 @@ impl Processes {
         };
         let errors = file_sink(&stderr)?;
         let watch = Arc::new(SharedMemoryWatch::new(&request.run, self.shared_memory.clone()));
-        let lines = matches!(request.stdout.as_str(), "lines" | LINES_ON_THREE);
-        let starting = lines.then(|| watch.clone());
         let output = match request.stdout.as_str() {
             "lines" => self.line_sink(&request.process, watch.clone(), usize::MAX),
             LINES_ON_THREE => self.line_sink(&request.process, watch.clone(), NODE_LINES_MAX),
@@ -124,10 +133,6 @@ impl Processes {
         table.insert(request.process, process);
         drop(table);
         let streams = [Stream::new(stdout, output), Stream::new(stderr, errors)];
-        if let Some(watch) = starting {
-            let subject = subject.clone();
-            thread::spawn(move || watch.observe_until_first_line(&subject));
-        }
         let all = self.clone();
         thread::spawn(move || all.attend(&subject, &request.run, guard, status, streams));
         Ok(answer)
@@ -232,8 +237,8 @@ impl Processes {
     }
 }
 
-/// Records the shared memory that a process tree uses: while it starts, when it prints a line
-/// (usually before the measurement window) and before a signal. No timer runs after the start.
+/// Records the shared memory that a process tree uses: when a file appears in /dev/shm, when it
+/// prints a line (usually before the measurement window) and before a signal. No timer runs.
 struct SharedMemoryWatch {
     run: String,
     guard_pid: OnceLock<i32>,
@@ -246,13 +251,6 @@ const NEVER_NS: i64 = i64::MIN / 2;
 
 /// Minimum time between two observations that lines trigger.
 const OBSERVATION_PERIOD_NS: i64 = 1_000_000_000;
-
-/// Time between two observations during the start. Shared memory that a process creates less than
-/// this time before it is killed may be missed.
-const START_OBSERVATION_PERIOD: Duration = Duration::from_millis(100);
-
-/// Maximum number of observations during the start of a process that prints no line.
-const START_OBSERVATIONS_MAX: u32 = 300;
 
 impl SharedMemoryWatch {
     fn new(run: &str, journal: Arc<Journal>) -> SharedMemoryWatch {
@@ -268,17 +266,6 @@ impl SharedMemoryWatch {
     fn observe_if_due(&self, t_ns: i64) {
         if t_ns - self.observed_ns.load(Ordering::Relaxed) >= OBSERVATION_PERIOD_NS {
             self.observed_ns.store(t_ns, Ordering::Relaxed);
-            self.observe();
-        }
-    }
-
-    fn observe_until_first_line(&self, subject: &Subject) {
-        for _ in 0..START_OBSERVATIONS_MAX {
-            thread::sleep(START_OBSERVATION_PERIOD);
-            let is_silent = self.observed_ns.load(Ordering::Relaxed) == NEVER_NS;
-            if !is_silent || subject.ended.get().is_some() {
-                return;
-            }
             self.observe();
         }
     }

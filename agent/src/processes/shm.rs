@@ -8,6 +8,8 @@ use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +21,10 @@ const FOLDER: &str = "/dev/shm";
 
 /// Shorter names do not identify an owner reliably.
 const COMPANION_NAME_MIN: usize = 8;
+
+/// Longest wait at the end for other processes, such as a peer of a node, to close a file.
+const RELEASE_WAIT: Duration = Duration::from_millis(500);
+const RELEASE_PERIOD: Duration = Duration::from_millis(50);
 
 /// A file of this agent. The inode distinguishes it from a later file of the same name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -113,7 +119,12 @@ impl Journal {
     /// Removes the recorded files. Those that other processes still use stay in the journal on
     /// disk, because processes of several agents may share a file; the last agent removes it.
     pub fn end(&self) {
+        let until = Instant::now() + RELEASE_WAIT;
         self.remove_unused("");
+        while !locked(&self.segments).is_empty() && Instant::now() < until {
+            thread::sleep(RELEASE_PERIOD);
+            self.remove_unused("");
+        }
         if locked(&self.segments).is_empty() {
             let _ = fs::remove_file(&self.path);
         }
@@ -269,6 +280,24 @@ mod tests {
         assert_eq!(journal.remove_unused("run1"), [path("new")]);
         assert!(path("old").exists());
         fs::remove_file(path("old")).unwrap();
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_a_peer_closes_soon_after_the_end_is_removed() {
+        let name = format!("wattwire-peer-{}", std::process::id());
+        let folder = std::env::temp_dir().join(&name);
+        let journal = Journal::new(folder.clone());
+        let before = inodes();
+        let used = fs::File::create(Path::new(FOLDER).join(&name)).unwrap();
+        journal.observe("run1", &[std::process::id() as i32], &before);
+        let peer = thread::spawn(move || {
+            thread::sleep(RELEASE_WAIT / 4);
+            drop(used);
+        });
+        journal.end();
+        peer.join().unwrap();
+        assert!(!Path::new(FOLDER).join(&name).exists());
         fs::remove_dir_all(folder).unwrap();
     }
 

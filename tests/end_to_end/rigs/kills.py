@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -160,13 +160,13 @@ def kill_once(
     process = setting.start(folder, "run", str(study), "--campaign", str(campaign))
     wait_s = rng.uniform(0.0, campaign_s)
     began = time.monotonic()
-    family: Family = {}
+    family = Family()
     used: set[str] = set()
     target = None
     while process.poll() is None and target is None:
-        for pid in descendants(process.pid):
-            family[pid] = born(pid)
-            used |= namespaces_of(pid)
+        pids = list(descendants(process.pid))
+        family.add(pids)
+        used |= {namespace for pid in pids for namespace in namespaces_of(pid)}
         if time.monotonic() - began >= wait_s:
             found = victims(kind, process.pid)
             target = rng.choice(found) if found else None
@@ -190,7 +190,7 @@ def crash_once(crash: str, setting: RigSetting, folder: Path) -> list[str]:
     """Run a campaign with a crash point (wattwire.run.crash), resume it, and return the faults."""
     setting.prepare(folder)
     before, campaign = set(all_namespaces()), folder / "c"
-    family: Family = {}
+    family = Family()
     used: set[str] = set()
 
     def observe(pids: list[int]) -> None:
@@ -219,7 +219,7 @@ def _records(campaign: Path) -> list[str]:
     return problems
 
 
-def is_of_other_program(pid: int, family: Family) -> bool:
+def is_of_other_program(pid: int, family: Mapping[int, str | None]) -> bool:
     """Return whether neither this program nor its campaign started some ancestor of a process.
 
     What a campaign leaves has no such ancestor: its parent is one of the family, an ancestor of

@@ -9,6 +9,7 @@ from typing import Any
 
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.fields import given, listed_tables, names, needed, number, read_table
+from wattwire.model.layers import PARTS
 from wattwire.model.treatment import Level
 
 CLAIM = "claim"
@@ -18,7 +19,9 @@ RELATIONS = (LOWER, EQUAL, AT_MOST)
 LEVELS_OF = ("left", "right", "where")
 """Keys of a claim that map factors to levels."""
 COMPARISON = ("response", "left", "right")
-"""Keys that a claim with a comparison must have."""
+"""Keys that a claim with a comparison of treatments must have."""
+OF_LAYERS = ("left_layers", "right_layers")
+"""Keys that a claim with a comparison of layers must have."""
 
 
 def _is_positive(value: float) -> bool:
@@ -32,8 +35,10 @@ class Claim:
     The claim is that `left_times` × the response at `left` is lower than `right_times` × the
     response at `right`, equal to it, or at most equal to it. Both sides map the same factors to
     levels. A list of levels requests a comparison for each of them, and so does each level of a
-    factor in `by`. `where` selects the treatments of both sides. If `unanswerable` is a reason,
-    there is no comparison.
+    factor in `by`. `where` selects the treatments of both sides. Instead of treatments, a claim can
+    compare the times of `left_layers` and `right_layers` (parts of figure 6, `PARTS`) in the runs
+    of the treatments of `where` that record layers. If `unanswerable` is a reason, there is no
+    comparison.
     """
 
     text: str = needed("a sentence")
@@ -45,10 +50,17 @@ class Claim:
     right: dict[str, tuple[Level, ...]] = given("{factor = level}", {})
     left_times: float = number("a number above 0", _is_positive, 1.0)
     right_times: float = number("a number above 0", _is_positive, 1.0)
+    left_layers: tuple[str, ...] = names("a list of parts of layers", word="part")
+    right_layers: tuple[str, ...] = names("a list of parts of layers", word="part")
     by: tuple[str, ...] = names("a list of factors", word="factor")
     where: dict[str, tuple[Level, ...]] = given("{factor = level}", {})
     unanswerable: str = given("the reason why no comparison decides the claim")
     note: str = given("a sentence")
+
+    @property
+    def is_of_layers(self) -> bool:
+        """Whether the claim compares layers of the same messages."""
+        return bool(self.left_layers)
 
     @property
     def is_estimate(self) -> bool:
@@ -88,7 +100,7 @@ def _claim(
     check_level: Callable[[str, Any, str], Level],
     place: str,
 ) -> Claim:
-    claim = read_table(Claim, item, place, {"factor": known, "relation": RELATIONS})
+    claim = read_table(Claim, item, place, {"factor": known, "relation": RELATIONS, "part": PARTS})
     left, right, where = (
         _levels(getattr(claim, key), known, check_level, f"{place}: {key}") for key in LEVELS_OF
     )
@@ -106,14 +118,35 @@ def _claim(
                 "delete one of the two keys"
             )
         return claim
+    if claim.left_layers or claim.right_layers:
+        _check_layers(claim, place)
+        return claim
     for key in COMPARISON:
         if not getattr(claim, key):
             raise UsageError(
                 f"{place}: {key}: found nothing; allowed: the comparison that decides the claim "
-                f"({', '.join(COMPARISON)}), or unanswerable = the reason why there is none"
+                f"({', '.join(COMPARISON)}; or {' and '.join(OF_LAYERS)}), or unanswerable = the "
+                "reason why there is none"
             )
     _check_sides(claim, place)
     return claim
+
+
+def _check_layers(claim: Claim, place: str) -> None:
+    """Raise UsageError unless the claim has layers on both sides, and nothing of treatments."""
+    for key in OF_LAYERS:
+        if not getattr(claim, key):
+            raise UsageError(f"{place}: {key}: found nothing; allowed: {', '.join(PARTS)}")
+    for key in COMPARISON:
+        if getattr(claim, key):
+            raise UsageError(
+                f"{place}: {key}: a claim on layers compares them in the same runs; delete {key}, "
+                f"or {' and '.join(OF_LAYERS)}"
+            )
+    if set(claim.left_layers) == set(claim.right_layers):
+        raise UsageError(
+            f"{place}: right_layers: found the parts of left_layers; allowed: at least one other"
+        )
 
 
 def _check_sides(claim: Claim, place: str) -> None:

@@ -10,6 +10,7 @@ import contextlib
 import os
 import shutil
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from wattwire.model.words import plural
 from wattwire.rig.agent import AgentError
 from wattwire.rig.layer_library import check_loadable
 from wattwire.run.crash import crash_point
+from wattwire.run.dependencies import require
 from wattwire.run.exec.output import MessageCounter, Tail, Totals, ValueReader
 from wattwire.run.exec.watched_topics import ProbeOfRun, document_of, notes_of
 from wattwire.run.layers.recorder import LayerRecorder
@@ -189,6 +191,18 @@ class CommandRun(OneRun):
     def _show(self, chunk: bytes) -> None:
         self._progress.event("output", text=chunk.decode(errors="surrogateescape"))
 
+    def _require_dependencies(self) -> None:
+        """Raise DependencyLostError also if the probe ended before its time, or was killed."""
+        super()._require_dependencies()
+        status, ended_by = self.record.exit, self.record.ended_by
+        if self._request.probe and status and (ended_by == "itself" or status.get("signal")):
+            how = self.record.processes.describe_exit(COMMAND)
+            require(self._point, {"probe": f"the probe {how}"})
+
+    def _victims(self) -> dict[str, int | Callable[[], None] | None]:
+        victims = super()._victims()
+        return {**victims, "probe": victims["node"] if self._request.probe else None}
+
     # -- phases ------------------------------------------------------------------------------
 
     def _start(self) -> None:
@@ -283,6 +297,7 @@ class CommandRun(OneRun):
                 has_ended = not self._any_process_lives()
                 next_look_s += ALIVE_PERIOD_S
             if has_ended:
+                self._require_dependencies()
                 text = self._ended_in_warm_up((time.monotonic_ns() - started_ns) / SECOND_NS)
                 record.reasons.append(Reason(Verdict.FAILED, "ended_in_warm_up", text))
                 return started_ns

@@ -3,5 +3,7 @@
 folder=$(dirname "$0")
 "$1" "$folder/listener.py" &
 "$1" "$folder/relay.py" &
-"$1" "$folder/talker.py" "$2"
+relay=$!
+"$1" "$folder/talker.py" "$2" &
+wait "$relay" || echo "relay ended with code $?"
 wait

@@ -21,12 +21,13 @@ from wattwire.analysis.dataset import (
     Evidence,
     all_levels,
     has_levels,
+    is_within,
     planned_levels,
     rows_at,
-    same_level,
 )
 from wattwire.analysis.json_values import finite
 from wattwire.analysis.responses import Response, measured, resolve
+from wattwire.analysis.topics.claims import layer_ratios
 from wattwire.analysis.topics.claims.verdicts import (
     REFUTED,
     SHOWN,
@@ -56,10 +57,11 @@ def claims(evidence: Evidence, answers: Answers) -> DecidedClaims:
     """
     requested = []
     for claim in evidence.study.claims:
-        comparisons = list(_requested(evidence, claim))
+        find = layer_ratios.requested if claim.is_of_layers else _requested
+        comparisons = list(find(evidence, claim))
         requested.append((claim, comparisons, _fits(evidence, claim, comparisons)))
     numbers = {
-        repr((claim.response, item.left, item.right, item.at))
+        repr((claim.response, claim.left_layers, item.left, item.right, item.at))
         for claim, comparisons, fits in requested
         for item, fit in zip(comparisons, fits, strict=True)
         if isinstance(_ratio(evidence, claim, item, fit, CONFIDENCE), stats.Interval)
@@ -94,6 +96,8 @@ def _entry(item: DecidedClaim) -> dict[str, Any]:
         "question": claim.question,
         "response": claim.response,
         "relation": claim.relation,
+        "left_layers": list(claim.left_layers),
+        "right_layers": list(claim.right_layers),
         "left_times": claim.left_times,
         "right_times": claim.right_times,
         "verdict": item.verdict,
@@ -124,6 +128,16 @@ def _decided_claim(
     evidence: Evidence, claim: Claim, comparisons: tuple[Comparison, ...]
 ) -> DecidedClaim:
     """Return the claim with its titles, or the reason why it has no comparison."""
+    if claim.is_of_layers:
+        return DecidedClaim(
+            claim,
+            comparisons,
+            reason="" if comparisons else layer_ratios.why_none(evidence),
+            response_title=layer_ratios.RESPONSE_TITLE,
+            left_title=words.listed(list(claim.left_layers)),
+            right_title=words.listed(list(claim.right_layers)),
+            where=tuple(_level_lists(evidence, claim.where)),
+        )
     if not comparisons:
         return DecidedClaim(claim, (), claim.unanswerable or _why_not_designed(evidence, claim))
     return DecidedClaim(
@@ -159,7 +173,7 @@ def _requested(evidence: Evidence, claim: Claim) -> Iterator[Comparison]:
     ):
         sides = ({**at, **left}, {**at, **right})
         if left != right and all(
-            any(has_levels(levels, side) and _is_within(levels, rest) for levels in designed)
+            any(has_levels(levels, side) and is_within(levels, rest) for levels in designed)
             for side in sides
         ):
             yield _titled(evidence, claim, left, right, at)
@@ -199,7 +213,7 @@ def _why_not_designed(evidence: Evidence, claim: Claim) -> str:
         words.listed([evidence.title(factor, level) for level in levels])
         for table in (claim.left, claim.right, claim.where)
         for factor, levels in table.items()
-        if not any(_is_within(treatment, {factor: levels}) for treatment in designed)
+        if not any(is_within(treatment, {factor: levels}) for treatment in designed)
     )
     if absent:
         return f"this campaign has no run with {' or '.join(absent)}"
@@ -211,17 +225,15 @@ def _combinations(levels_by_factor: Mapping[str, Sequence[Any]]) -> Iterator[dic
         yield dict(zip(levels_by_factor, levels, strict=True))
 
 
-def _is_within(present: Levels, allowed: Mapping[str, Sequence[Any]]) -> bool:
-    return all(
-        any(same_level(present.get(factor), level) for level in levels)
-        for factor, levels in allowed.items()
-    )
-
-
 def _fits(
     evidence: Evidence, claim: Claim, comparisons: Sequence[Comparison]
 ) -> list[FitResult | None]:
-    """Return a model for each comparison. Comparisons with the same `_protocols` share it."""
+    """Return a model for each comparison. Comparisons with the same `_protocols` share it.
+
+    Comparisons of layers have none.
+    """
+    if claim.is_of_layers:
+        return [None] * len(comparisons)
     groups: dict[str, list[Comparison]] = {}
     for item in comparisons:
         groups.setdefault(_protocols(item), []).append(item)
@@ -352,6 +364,8 @@ def _ratio(
 
     The sides are matched over the factors that the claim does not name, as in an answer.
     """
+    if claim.is_of_layers:
+        return layer_ratios.ratio(evidence, claim, item, level)
     response = resolve(claim.response, evidence.described)
     if evidence.usable.height and not measured(evidence.usable, response):
         return stats.NotComputable("not measured in this campaign")
@@ -379,7 +393,7 @@ def _pairs(fit: stats.Fit, claim: Claim, item: Comparison) -> Iterator[Pair]:
     rest = {factor: levels for factor, levels in _rest(claim).items() if factor in modelled}
     for treatment in fit.treatments:
         levels = dict(zip(fit.factors, treatment, strict=True))
-        if not (has_levels(levels, left) and _is_within(levels, rest)):
+        if not (has_levels(levels, left) and is_within(levels, rest)):
             continue
         partner = {**levels, **right}
         for other in fit.treatments:

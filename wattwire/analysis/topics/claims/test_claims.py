@@ -19,6 +19,7 @@ from wattwire.analysis.document import document
 from wattwire.analysis.topics.claims.numbers import claims as decided_claims
 from wattwire.analysis.topics.claims.verdicts import DecidedClaims
 from wattwire.model.errors import UsageError
+from wattwire.model.layers import LAYERS
 from wattwire.model.study import apply_preset, parse_study
 from wattwire.report.parts import Table
 from wattwire.report.tests.planted import planted
@@ -265,3 +266,64 @@ def test_a_bad_claim_names_the_key_the_value_and_what_is_allowed(change, message
 def test_equality_needs_a_margin(relation):
     with pytest.raises(UsageError, match=f'relation: "{relation}" needs .* set answers.margin'):
         parse({**TRANSPORT, "relation": relation}, answers={})
+
+
+OVERHEAD = {
+    "text": "ROS adds up to 50 %.", "source": "section IV-C", "relation": "at most",
+    "left_layers": ["Publisher rmw", "DDS"], "right_layers": ["DDS"], "right_times": 1.5,
+    "where": {"variant": "ros"},
+}  # fmt: skip
+
+
+def decide_layers(folder: Path, ratios: Sequence[float], **changes: Any) -> DecidedClaims:
+    """Return the claim OVERHEAD, decided by recording runs with these ratios of their layers."""
+    document = study_document([OVERHEAD | changes])
+    treatments = [{"variant": "ros", "payload_bytes": size} for size in SIZES]
+    evidence = planted(folder / "c", document, treatments, lambda _: 1.0, 1)
+    entries = [{**entry, "control": "layers", "treatment_key": repr(entry["treatment"])}
+               for entry in evidence.plan]  # fmt: skip
+    evidence.plan = entries if ratios else evidence.plan
+    evidence.profiled = evidence.usable.head(len(ratios))
+    documents = {}
+    for row, ratio in zip(evidence.profiled.iter_rows(named=True), ratios, strict=True):
+        medians = dict.fromkeys((layer.name for layer in LAYERS), None)
+        medians |= {"dds_write": 600.0, "transport": 400.0, "rmw_publish": 1000.0 * (ratio - 1)}
+        hop = {"deliveries": 9, "layer_medians_ns": medians}
+        documents[f"{row['run']}-{row['attempt']}"] = {"layers": {"topics": [hop, hop]}}
+    evidence.reader.run = documents.__getitem__  # type: ignore[method-assign]
+    return decided_claims(evidence, answer_all(evidence))
+
+
+def test_a_claim_on_layers_is_decided_by_the_runs_that_record_them(tmp_path):
+    ratios = {"shown": (1.20, 1.21, 1.22), "refuted": (1.8, 1.81, 1.82), "undecided": (1.3, 2, 1.6)}
+    for verdict, of_runs in ratios.items():
+        decided = decide_layers(tmp_path / verdict, of_runs)
+        (item,) = decided.items
+        assert item.verdict == verdict
+        (comparison,) = item.comparisons
+        expected = float(np.exp(np.mean(np.log(of_runs)))) / 1.5
+        assert comparison.result.estimate == pytest.approx(expected)
+        sides = "edian time per hop of Publisher rmw and DDS divided by that of 1.5 × DDS"
+        assert sides in SENTENCES.sentence(item)
+
+
+def test_a_claim_on_layers_without_enough_runs_states_the_reason(tmp_path):
+    (item,) = decide_layers(tmp_path / "none", ()).items
+    assert item.verdict == "not answerable" and "set plan.layer_runs" in item.reason
+    (item,) = decide_layers(tmp_path / "two", (1.2, 1.3)).items
+    assert item.verdict == "not answerable"
+    assert "there are only 2 runs, and at least 3 are needed" in SENTENCES.sentence(item)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"right_layers": []}, "right_layers: found nothing; allowed: Publisher ROS2 Common"),
+        ({"right_layers": ["RMW"]}, "right_layers: unknown part"),
+        ({"response": "latency_p50_us"}, "response: a claim on layers"),
+        ({"left_layers": ["DDS"]}, "right_layers: found the parts of left_layers"),
+    ],
+)
+def test_an_invalid_claim_on_layers_states_what_is_allowed(changes, message):
+    with pytest.raises(UsageError, match=message):
+        parse_study("s", study_document([OVERHEAD | changes]), "study.toml")

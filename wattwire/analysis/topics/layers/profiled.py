@@ -90,13 +90,14 @@ def profiled(evidence: Evidence) -> Profiled:
         tuple(
             f"{row['run']}: {reason['detail']}"
             for row in frame.filter(~is_valid).iter_rows(named=True)
-            for reason in _document(evidence, row).get("reasons", ())
+            for reason in run_document(evidence, row).get("reasons", ())
         ),
         _chart(rows),
     )
 
 
-def _document(evidence: Evidence, row: Mapping[str, Any]) -> Mapping[str, Any]:
+def run_document(evidence: Evidence, row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the document of the run of a row."""
     return evidence.reader.run(f"{row['run']}-{row['attempt']}")
 
 
@@ -115,7 +116,7 @@ def _treatments(evidence: Evidence, frame: pl.DataFrame) -> Iterable[TreatmentLa
         title = evidence.title_of_key(key) or ONLY_TREATMENT
         values: dict[str, list[float]] = {}
         for row in rows.iter_rows(named=True):
-            for name, time_us in _run_medians_us(_document(evidence, row)).items():
+            for name, time_us in medians_us(run_document(evidence, row)).items():
                 values.setdefault(name, []).append(time_us)
         means_us = {name: float(np.mean(times)) for name, times in values.items()}
         total_us = sum(means_us.values())
@@ -131,7 +132,7 @@ def _treatments(evidence: Evidence, frame: pl.DataFrame) -> Iterable[TreatmentLa
                 )
 
 
-def _run_medians_us(document: Mapping[str, Any]) -> dict[str, float]:
+def medians_us(document: Mapping[str, Any]) -> dict[str, float]:
     """Return layer → mean over the hops of the median time (µs) of a run."""
     hops = [row for row in document["layers"]["topics"] if row["deliveries"]]
     medians = {
