@@ -35,7 +35,7 @@ from wattwire.analysis.topics.processes.numbers import costs
 from wattwire.analysis.topics.processes.whole_command import printed_figures, whole_figures
 from wattwire.analysis.topics.watched.numbers import WatchedTopics, watched_topics
 from wattwire.catalog import Catalog
-from wattwire.cli import exit_status, wrap
+from wattwire.cli import exit_status, meter_addresses, wrap
 from wattwire.cli.exec import layers_table, topics_table
 from wattwire.cli.exec.request import name_of, requested, study_of, topics_of
 from wattwire.cli.topics.probe_build import built, chosen_probe, probe_agent, with_probe
@@ -52,6 +52,7 @@ from wattwire.model.words import MISSING, duration, listed, number, plural
 from wattwire.model.words import count as count_words
 from wattwire.report.topic_page import Sentences
 from wattwire.rig import host
+from wattwire.run.campaign import Options
 from wattwire.run.exec.command_run import WARM_UP, check_program
 from wattwire.run.exec.output import ValueReader
 from wattwire.run.exec.process_rows import TEARDOWN, UNSEEN
@@ -102,18 +103,20 @@ def execute(options: argparse.Namespace) -> int:
     parsed = parse_study("exec", study, "exec")
     for treatment, _ in expand(parsed):
         check_program(parsed.request_of(treatment) or request)
+    catalog = Catalog()
     if topics := topics_of(options):
         with probe_agent() as (agent, _):
-            build = built(agent, chosen_probe(Catalog()))
+            build = built(agent, chosen_probe(catalog))
         request = with_probe(request, build, topics)
         study = study_of(request, options)
     name = name_of(request)
     folder = Path(options.campaign or f"campaigns/{name}-{datetime.datetime.now():%Y%m%d-%H%M%S}")
     runner = campaigns.begin(
         folder,
-        Catalog(),
+        catalog,
         _Progress(options.repeat, request, bool(options.variants)),
         (name, None, study),
+        Options(meters=meter_addresses.chosen(options, catalog)),
     )
     interrupted = False
     try:
