@@ -5,6 +5,7 @@ mod attempts;
 mod builder;
 mod cache;
 mod contents;
+mod device;
 mod files;
 mod host;
 mod input;
@@ -19,6 +20,7 @@ mod replay;
 mod sampler;
 mod samples;
 mod serve;
+mod stream;
 
 // Meters and the other modules refer to these modules without their parent's name.
 use host::{

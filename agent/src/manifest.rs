@@ -7,6 +7,8 @@ pub enum Tier {
     Tick,
     Second,
     Edge,
+    /// By a thread of its own, which waits for a device outside the machine.
+    Stream,
 }
 
 /// A `[[quantity]]` of a `meter.toml`.
@@ -35,6 +37,8 @@ pub struct Manifest {
     pub default: bool,
     /// If true, the values of scope `machine` belong to the agent's network namespace.
     pub per_network_namespace: bool,
+    /// An example of an address; empty except for meters of tier `stream`.
+    pub address: &'static str,
     pub quantities: &'static [Quantity],
 }
 

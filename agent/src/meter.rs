@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::{Map, Value};
 
 use crate::cgroup::Cgroup;
+pub use crate::device::{Fault, OpenedStream, Out, Received, Stream, Wait};
 pub use crate::perf::PerfCounter;
 use crate::reaped::{Reaped, Usage};
 pub use crate::samples::{Place, Samples, SeriesId};

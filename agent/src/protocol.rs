@@ -231,6 +231,9 @@ pub struct SampleStart {
     /// Reads the meters only at the start, at marks and at the stop, to avoid the cost of sampling.
     #[serde(default)]
     pub marks_only: bool,
+    /// The addresses of meters of tier `stream`.
+    #[serde(default)]
+    pub addresses: BTreeMap<String, String>,
     /// If false, another agent of this machine reads the values of the whole machine.
     #[serde(default = "default_machine_wide")]
     pub machine_wide: bool,

@@ -9,9 +9,11 @@ use serde::Deserialize;
 use serde_json::{json, Value};
 
 use crate::cgroup::Cgroup;
-use crate::meter::{Final, Meter, Reach, Subject, Tree};
+use crate::device;
+use crate::manifest::Manifest;
+use crate::meter::{Final, Meter, Reach, Received, Stream, Subject, Tree};
 use crate::reaped::Usage;
-use crate::registry;
+use crate::registry::{self, Open};
 use crate::samples::{RecordWriter, Samples};
 use crate::tree_file::Replay;
 
@@ -33,6 +35,9 @@ struct Fixture {
     gone: Vec<Vec<String>>,
     #[serde(default)]
     subjects: Vec<FixtureSubject>,
+    /// The address of a device. The file `answer` of each state is what came from it.
+    #[serde(default)]
+    at: String,
 }
 
 #[derive(Deserialize)]
@@ -80,18 +85,49 @@ pub fn replay(meter: &str, folder: &Path) -> Result<String, String> {
         gone: fixture.gone.clone(),
     });
     let mut lines: Vec<Value> = Vec::new();
-    match (entry.open)(&Tree::Replay(tree.clone())) {
-        Err(absent) => {
-            lines.push(json!({"absent": {"reason": absent.reason, "grant": absent.grant}}));
-        }
-        Ok(opened) => {
+    let replayed = Tree::Replay(tree.clone());
+    let absence = match entry.open {
+        Open::Polled(open) => open(&replayed).map(|opened| {
             lines.push(json!({"info": opened.info}));
             let mut samples = Samples::new(RecordWriter::in_memory());
             samples.declare_for(&entry.manifest);
             run(opened.meter, &fixture, &tree, &mut samples, &mut lines);
-        }
+        }),
+        Open::Stream(open) => open(&replayed, &fixture.at).map(|opened| {
+            answer(opened.stream, (&fixture, &tree), &entry.manifest, &mut lines);
+        }),
+    };
+    if let Err(absent) = absence {
+        lines.push(json!({"absent": {"reason": absent.reason, "grant": absent.grant}}));
     }
     Ok(lines.iter().map(|line| format!("{line}\n")).collect())
+}
+
+/// Passes the answers of a device to its meter: the bytes of the file `answer` of each state.
+fn answer(
+    mut stream: Box<dyn Stream>,
+    (fixture, tree): (&Fixture, &Replay),
+    manifest: &'static Manifest,
+    lines: &mut Vec<Value>,
+) {
+    for (step, t_ns) in fixture.t_ns.iter().enumerate() {
+        tree.step.store(step, Ordering::Relaxed);
+        let path = tree.find("answer");
+        let bytes = path.and_then(std::fs::read).unwrap_or_default();
+        let received = Received { t_ns: *t_ns, read_ns: 0, delay_ns: 0 };
+        match device::understand(&mut *stream, (manifest, 0), &bytes, received) {
+            Ok(taken) => {
+                let described = device::described(manifest, &taken.readings);
+                let mut line = json!({"step": step, "readings": described});
+                if !taken.remarks.is_empty() {
+                    line["remarks"] = json!(taken.remarks);
+                }
+                lines.push(line);
+            }
+            Err(fault) => lines.push(json!({"step": step, "fault": fault})),
+        }
+    }
+    lines.push(json!({"info": stream.info()}));
 }
 
 fn run(

@@ -9,11 +9,13 @@ use std::thread;
 use serde_json::{json, Value};
 
 use crate::clock;
+use crate::device::OpenedStream;
 use crate::manifest::{Manifest, Tier};
 use crate::meter::{Meter, Subject, Tree};
 use crate::protocol::{Answer, Problem, SampleStart};
-use crate::registry;
+use crate::registry::{self, Open};
 use crate::samples::{RecordWriter, Samples};
+use crate::stream::Streams;
 
 const TICK_HZ_MAX: f64 = 1000.0;
 
@@ -32,6 +34,7 @@ pub struct Sampling {
 
 struct State {
     meters: Vec<Running>,
+    streams: Streams,
     samples: Samples,
     marks: Vec<Value>,
     missed: u64,
@@ -54,7 +57,7 @@ impl Sampling {
                 request.tick_hz
             )));
         }
-        let Opening { meters, absent, skipped } = open_meters(&request)?;
+        let Opening { meters, streams, absent, skipped } = open_meters(&request)?;
         let path = PathBuf::from(&request.path);
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)
@@ -66,6 +69,7 @@ impl Sampling {
         samples.machine_wide = request.machine_wide;
         let state = State {
             meters,
+            streams: Streams::none(),
             samples,
             marks: Vec::new(),
             missed: 0,
@@ -82,18 +86,21 @@ impl Sampling {
             stop: AtomicBool::new(false),
             state: Mutex::new(state),
         });
-        {
+        let first_answers = {
             let mut state = sampling.lock();
             state.declare();
+            state.start_streams(streams)?;
             for subject in subjects {
                 sampling.follow_in(&mut state, subject);
             }
             state.read(|_| true, true);
-        }
+            state.streams.first_answers()
+        };
         if !request.marks_only {
             let ticking = sampling.clone();
             thread::spawn(move || ticking.tick());
         }
+        first_answers.wait();
         Ok(sampling)
     }
 
@@ -149,12 +156,15 @@ impl Sampling {
     /// Reads all meters a last time, closes the file and writes its description to `PATH.json`.
     pub fn finish(&self) -> Answer {
         self.stop.store(true, Ordering::Relaxed);
+        let ending = self.lock().streams.ending();
+        ending.end();
         let mut state = self.lock();
         if state.stopped {
             return Err(Problem::usage("sample_stop: already stopped"));
         }
         state.read(|_| true, true);
         state.stopped = true;
+        state.describe_streams();
         let written = state.samples.writer().finish();
         written.map_err(|error| Problem::io("writing sample file", &self.path, &error))?;
         let description = json!({
@@ -206,6 +216,23 @@ impl State {
         }
     }
 
+    fn start_streams(
+        &mut self,
+        opened: Vec<(&'static Manifest, OpenedStream)>,
+    ) -> Result<(), Problem> {
+        for (manifest, stream) in opened {
+            let started = self.streams.start(manifest, stream, &mut self.samples);
+            started
+                .map_err(|error| Problem::io("starting the thread of", manifest.name, &error))?;
+        }
+        Ok(())
+    }
+
+    fn describe_streams(&mut self) {
+        let State { streams, samples, .. } = self;
+        streams.describe(samples);
+    }
+
     fn mark(&mut self, name: &str) -> i64 {
         let t_ns = self.read(|_| true, true);
         self.marks.push(json!({"name": name, "t_ns": t_ns}));
@@ -222,6 +249,7 @@ impl State {
                 running.meter.read(&mut self.samples);
             }
         }
+        self.streams.take(&mut self.samples);
         self.busy_ns += clock::monotonic_ns() - begin_ns;
         begin_ns
     }
@@ -230,6 +258,7 @@ impl State {
 #[derive(Default)]
 struct Opening {
     meters: Vec<Running>,
+    streams: Vec<(&'static Manifest, OpenedStream)>,
     absent: Vec<Value>,
     skipped: Vec<&'static str>,
 }
@@ -251,13 +280,19 @@ fn open_meters(request: &SampleStart) -> Result<Opening, Problem> {
             opening.skipped.push(entry.manifest.name);
             continue;
         }
-        match (entry.open)(&Tree::Live) {
-            Ok(opened) => {
-                opening.meters.push(Running { manifest: &entry.manifest, meter: opened.meter });
+        let manifest = &entry.manifest;
+        let absence = match (&entry.open, request.addresses.get(name)) {
+            (Open::Polled(open), None) => open(&Tree::Live)
+                .map(|opened| opening.meters.push(Running { manifest, meter: opened.meter })),
+            (Open::Stream(open), Some(at)) => {
+                open(&Tree::Live, at).map(|opened| opening.streams.push((manifest, opened)))
             }
-            Err(reason) => opening
-                .absent
-                .push(json!({"name": name, "reason": reason.reason, "grant": reason.grant})),
+            (Open::Stream(_), None) => Err(entry.without_address()),
+            (Open::Polled(_), Some(_)) => return Err(registry::no_stream(name)),
+        };
+        if let Err(reason) = absence {
+            let absent = json!({"name": name, "reason": reason.reason, "grant": reason.grant});
+            opening.absent.push(absent);
         }
     }
     Ok(opening)

@@ -74,6 +74,13 @@ impl Series {
     }
 }
 
+/// A reading: a raw counter, which may wrap or be reset, or a value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Amount {
+    Counter(u64),
+    Gauge(f64),
+}
+
 /// A handle to a declared series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeriesId(pub u32);
@@ -176,19 +183,38 @@ impl Samples {
     /// Writes a value. The caller corrects a counter for wraps; a decrease counts as lost.
     pub fn put(&mut self, series: SeriesId, value: f64) {
         let now_ns = self.fixed_t_ns.unwrap_or_else(clock::monotonic_ns);
+        let read_ns = (now_ns - self.charged_ns).clamp(0, u32::MAX as i64) as u32;
+        if self.write(series, self.t_ns, read_ns, value) {
+            self.charged_ns = now_ns;
+        }
+    }
+
+    /// Writes a reading that came at `t_ns`, as `counter` or `put`.
+    pub fn take(&mut self, series: SeriesId, t_ns: i64, read_ns: u32, amount: Amount) {
+        let value = match amount {
+            Amount::Counter(raw) => self.series[series.0 as usize].unwrapped(raw),
+            Amount::Gauge(value) => Some(value),
+        };
+        match value {
+            Some(value) => _ = self.write(series, t_ns, read_ns, value),
+            None => self.lost(series),
+        }
+    }
+
+    /// Returns whether the value was written.
+    fn write(&mut self, series: SeriesId, t_ns: i64, read_ns: u32, value: f64) -> bool {
         let entry = &mut self.series[series.0 as usize];
         if entry.is_skipped {
-            return;
+            return false;
         }
         if !value.is_finite() || (entry.quantity.counter && value < entry.last_value) {
             entry.lost += 1;
-            return;
+            return false;
         }
         entry.last_value = value;
         entry.samples += 1;
-        let read_ns = (now_ns - self.charged_ns).clamp(0, u32::MAX as i64) as u32;
-        self.charged_ns = now_ns;
-        self.writer.record(self.t_ns, series.0, read_ns, value);
+        self.writer.record(t_ns, series.0, read_ns, value);
+        true
     }
 
     /// Counts a failed reading.

@@ -32,11 +32,12 @@ use crate::sampler::Sampling;
 use crate::shm::Journal;
 use crate::{
     addresses, clean, clock, command, disk, files, fingerprint, load, programs, registry, servers,
+    stream,
 };
 
 const FLUSH_WAIT: Duration = Duration::from_millis(500);
 /// Requests that may take long run in threads, so that the agent still answers other requests.
-const IN_THREADS: [&str; 5] = ["build", "command", "connects", "list", "remove"];
+const IN_THREADS: [&str; 6] = ["build", "command", "connects", "list", "meter_check", "remove"];
 const THREADS_MAX: usize = 64;
 /// The exit code if the environment lacks something, as that of `wattwire`.
 const EXIT_ENVIRONMENT: i32 = 3;
@@ -235,7 +236,7 @@ impl Agent {
                  spawn, write, signal, attach, detach, members, sample_start, mark, sample_stop, \
                  hold_cpu_latency, release_cpu_latency, clock, load, fetch, clean, folder, \
                  write_file, list, remove, which, command, connects, disk, addresses, \
-                 heartbeat, clock_listen, clock_close, cpus, stay_off"
+                 heartbeat, clock_listen, clock_close, cpus, stay_off, meter_check"
             ))),
         }
     }
@@ -435,6 +436,7 @@ impl Slow {
             "command" => command::command(request.arguments()?, state, &self.commands),
             "connects" => servers::connects(&request.arguments()?),
             "list" => files::list(&request.arguments()?),
+            "meter_check" => stream::check(&request.arguments()?),
             "remove" => files::remove(&request.arguments()?, &self.cache.attempts()),
             _ => {
                 let builder = Builder {

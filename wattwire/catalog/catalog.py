@@ -99,6 +99,12 @@ class Catalog:
         self._cell_paths = self._below_middleware("node.toml")
         self.probes = self._below_middleware(PROBE_MANIFEST)
 
+    def meter_manifests(self) -> dict[str, dict[str, Any]]:
+        """Return the manifest of each meter by name."""
+        return {
+            name: manifest.read_toml(folder / "meter.toml") for name, folder in self.meters.items()
+        }
+
     def _glob(self, pattern: str) -> Iterator[Path]:
         # In reverse order, entries of the first root overwrite entries of the other roots in a
         # dict.

@@ -39,6 +39,7 @@ class AgentError(WattwireError):
     def __init__(self, operation: str, kind: str, message: str, agent: str = "agent") -> None:
         super().__init__(f"{agent}: {operation}: {message}")
         self.kind = kind
+        self.reason = message
 
 
 Bootstrap = Callable[[AgentPipe], str]

@@ -31,6 +31,7 @@ REPLIES: dict[str, Form] = {
     "build": {"directory": str},
     "ports": {"ports": [int]},
     "spawn": {"pid": int, "guard_pid": int},
+    "meter_check": {"readings": [{"quantity": str, "unit": str, "value": NUMBER}], "info": {}},
     "members": {"members": [{}]},
     "sample_stop": {"marks": [{"name": str, "t_ns": int}]},
     "cpus": {"allowed": [int], "cpus": [{"cpu": int}]},

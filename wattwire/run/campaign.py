@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import errno
+import json
 import os
 import secrets
 import time
@@ -21,6 +22,7 @@ from wattwire.hosts.hosts import LOOPBACK_NETWORK, Hosts, LiveNetwork, here
 from wattwire.model.cores import CORES
 from wattwire.model.deployment import HOST, Deployment
 from wattwire.model.errors import AgentLostError, MissingError, UsageError, WattwireError
+from wattwire.model.outside_meters import OutsideMeter, restored, stored
 from wattwire.model.rig import ONE_HOST, Rig
 from wattwire.model.stored_study import ADDED_KEYS, PART
 from wattwire.model.study import Study, parse_frozen_study, parse_study
@@ -57,6 +59,8 @@ from wattwire.store.redact import note_names
 
 AGAIN = "measured_again"
 """Journal key of the treatments with more blocks than the study has."""
+METERS_DOCUMENT = "meters.json"
+"""The campaign's file of the addresses of meters outside the machines."""
 MACHINERY_FAILURES_MAX = 3
 """Number of consecutive failures to prepare the hosts of a run that stops the campaign."""
 
@@ -73,6 +77,8 @@ class Options:
     """The option that excluded the other treatments, as typed, for the page."""
     rig: Rig = ONE_HOST
     """The rig of a new campaign. The study contains its document, so a resume reads it there."""
+    meters: tuple[OutsideMeter, ...] = ()
+    """Meters outside the machines. A resume without any uses those of the campaign."""
 
 
 class CampaignRunner:
@@ -88,6 +94,7 @@ class CampaignRunner:
         self._builder: Builder | None = None
         self._busy_reported = False
         self._not_repeated: set[str] = set()
+        self._meters: tuple[OutsideMeter, ...] = ()
         campaign.lock()
         note_names(campaign.path, private_places(campaign.path, catalog.roots))
 
@@ -102,6 +109,7 @@ class CampaignRunner:
         """
         study = parse_study(name, document, f"study {name}")
         self._rig = study.rig
+        self._check_meters(options.meters)
         document = study.document
         prepared = self._prepare(study, options.choose)
         plan = prepared.plan(study.plan, study.settling_rounds)
@@ -129,6 +137,9 @@ class CampaignRunner:
             if (remark := build.cell.document.get("remark"))
         }
         machine = self._machine()
+        if self._meters:
+            machine["outside_meters"] = [meter.without_address for meter in self._meters]
+            campaign.write_json(METERS_DOCUMENT, stored(self._meters))
         known = {"harness_costs": costs, "stranger_calls": strangers, "remarks": remarks}
         campaign.write_json("machine.json", {**machine, **known})
         campaign.freeze("plan.json", self._plan_document(plan, prepared))
@@ -172,6 +183,7 @@ class CampaignRunner:
                 f"{campaign.path}: this campaign attached to a process by its number, which may "
                 "be another process now. Begin a new measurement with `wattwire exec`."
             )
+        self._check_meters(self._meters_of_resume(options.meters))
         planned_keys = {row["treatment_key"] for row in campaign.plan}
         prepared = self._prepare(study, lambda treatment: treatment.key in planned_keys)
         self._refuse_changes(self._identity(frozen, prepared))
@@ -245,6 +257,60 @@ class CampaignRunner:
         if self._hosts is None:
             self._hosts = Hosts(self._rig, self.campaign.path / "agent" / "hosts")
         return self._hosts.by_name
+
+    def _meters_of_resume(self, meters: tuple[OutsideMeter, ...]) -> tuple[OutsideMeter, ...]:
+        """Return the campaign's meters, with the addresses of `meters` if there are any."""
+        path = self.campaign.path / METERS_DOCUMENT
+        before = restored(json.loads(path.read_text("utf-8"))) if path.exists() else ()
+        if not meters:
+            return before
+        names = [{(meter.host, meter.name) for meter in group} for group in (before, meters)]
+        if names[0] != names[1]:
+            listed = ", ".join(sorted(name for _, name in names[0])) or "none"
+            raise UsageError(
+                f"{self.campaign.path}: --meter: found other meters than this campaign has "
+                f"({listed}); allowed: the same ones, with other addresses. Runs with and without "
+                "a meter are not comparable."
+            )
+        self.campaign.write_json(METERS_DOCUMENT, stored(meters))
+        return meters
+
+    def _check_meters(self, meters: tuple[OutsideMeter, ...]) -> None:
+        """Read each meter once, so that a wrong address does not cost a campaign.
+
+        Raise MissingError with the agent's reason if a meter cannot be read.
+        """
+        self._meters = meters
+        if not meters:
+            return
+        words = [word for meter in meters for word in meter.private_words]
+        note_names(
+            self.campaign.path, private_places(self.campaign.path, self.catalog.roots), words
+        )
+        for meter in meters:
+            agent = self._connect_hosts()[meter.host].agent if meter.host else self._connect()
+            try:
+                reply = agent.request("meter_check", meter=meter.name, at=meter.at)
+            except AgentError as error:
+                raise MissingError(f"meter {meter.name} at {meter.at}: {error.reason}") from error
+            for text in reply["info"].values():
+                self._progress.event("note", text=f"meter {meter.name}: {text}")
+
+    def _addresses(self, hosts: Mapping[str, Host]) -> dict[str, dict[str, str]]:
+        """Return host → meter → address. Of the hosts of one machine, the first reads its meters.
+
+        A meter without a host measures this machine.
+        """
+        boots = {name: host.agent.hello["boot_id"] for name, host in hosts.items()}
+        here_boot = self._connect().hello["boot_id"]
+        return {
+            name: {
+                meter.name: meter.at
+                for meter in self._meters
+                if boot == (boots.get(meter.host, "") if meter.host else here_boot)
+            }
+            for name, boot in boots.items()
+        }
 
     def _far_hosts(self) -> Mapping[str, Host]:
         """Return the hosts of the rig over ssh, none by the name of this machine."""
@@ -537,13 +603,15 @@ class CampaignRunner:
         """Prepare an attempt on its hosts, which its network joins until the attempt has ended."""
         hosts, request = self._connect_hosts(), attempt.study.request
         if request is not None:
-            setup = RunSetup(deployment=request.deployment, hosts=hosts)
+            addresses = self._addresses(hosts)
+            setup = RunSetup(deployment=request.deployment, hosts=hosts, addresses=addresses)
             yield CommandRun(attempt, setup, self._progress)
             return
         placed = self._prepared.placed[attempt.planned.treatment.key]
         seed = payload_seed(attempt.token)
         with self._network(placed.deployment, attempt.folder, seed) as network:
             setup = RunSetup.of_nodes(attempt, placed, hosts, self._prepared.builds, network)
+            setup = replace(setup, addresses=self._addresses(hosts))
             yield OneRun(attempt, setup, self._progress)
 
     def _abandon(self, agent: AgentClient, attempt: OpenAttempt) -> None:

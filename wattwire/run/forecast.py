@@ -16,6 +16,7 @@ from wattwire.design import PlannedRun
 from wattwire.hosts.reassembly import FRAGMENTED_FROM_BYTES, WAIT_MAX_S
 from wattwire.model.deployment import PATTERNS, node_count, sender_rate_hz
 from wattwire.model.flows import flow_parts
+from wattwire.model.outside_meters import WINDOWS_PER_READING, OutsideMeter
 from wattwire.model.rig import NETNS
 from wattwire.model.study import Plan, Study
 from wattwire.model.treatment import Treatment
@@ -289,6 +290,12 @@ def _run_bytes(study: Study, treatment: Treatment, control: str) -> int:
     records = records_of_run(treatment, plan, control)
     readings = run_seconds(study, treatment) * study.meters.tick_hz * SERIES_PER_TICK
     return RUN_BYTES + records * RECORD_BYTES + round(readings) * READING_BYTES
+
+
+def outside_window(meter: OutsideMeter) -> MeterWindow:
+    """Return the window that a meter outside the machine needs."""
+    because = f"its readings are means over {meter.window_s:g} s, times {WINDOWS_PER_READING}"
+    return MeterWindow(meter.name, meter.shortest_window_s, because)
 
 
 def meter_window(name: str, manifest: Mapping[str, Any], tick_hz: float) -> MeterWindow | None:

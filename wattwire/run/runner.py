@@ -108,6 +108,8 @@ class RunSetup:
     settings: Mapping[str, Level] = field(default_factory=dict)
     """All settings of the nodes' middleware."""
     nodes: list[RunNode] = field(default_factory=list)
+    addresses: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Host → meter outside its machine → address."""
 
     @staticmethod
     def of_nodes(
@@ -154,6 +156,7 @@ class OneRun:
         self._marks_only = planned.control == UNSAMPLED
         self._settling = planned.control == SETTLING
         self._services, self._settings = setup.services, setup.settings
+        self._addresses = setup.addresses
         self._counter_readers: list[CounterReader] = []
         self._builds = setup.builds
         self._point = BEFORE_GO
@@ -370,6 +373,7 @@ class OneRun:
                 marks_only=self._marks_only,
                 # Hosts of one boot share a machine, whose meters only one of them reads.
                 machine_wide=records[name].machine == name,
+                addresses=dict(self._addresses.get(name, {})),
             )
             waits += [folder_made, functools.partial(host.agent.reply, "sample_start", started)]
         for wait in waits:
@@ -390,7 +394,7 @@ class OneRun:
             for meter in known
             if any(quantity["name"] in needed for quantity in meter["quantities"])
         ]
-        return list(dict.fromkeys(names))
+        return list(dict.fromkeys([*names, *self._addresses.get(host.name, {})]))
 
     def _sent_by_ssh(self) -> dict[str, SshSent]:
         """Return what ssh has sent from hosts of a network, whose devices are judged."""

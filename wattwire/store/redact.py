@@ -103,17 +103,17 @@ def names_here(words: Iterable[str] = ()) -> Names:
     )
 
 
-def note_names(folder: Path, places: Mapping[str, str]) -> None:
+def note_names(folder: Path, places: Mapping[str, str], words: Iterable[str] = ()) -> None:
     """Store the names of this machine in a campaign, which may be bundled on another machine.
 
-    `places` maps folders of this machine to their replacements. Names that earlier machines stored
-    are preserved. The file itself is never bundled.
+    `places` maps folders of this machine to their replacements. `words` are further texts. Names
+    that earlier machines stored are preserved. The file itself is never bundled.
     """
     boot = Path("/proc/sys/kernel/random/boot_id")
     boots = (boot.read_text().strip(),) if boot.is_file() else ()
     words_by_path = {str(place).rstrip("/"): word for place, word in places.items()}
     names = replace(
-        names_here(),
+        names_here(words),
         places=tuple((p, w) for p, w in words_by_path.items() if p not in SYSTEM_FOLDERS),
         boots=boots,
     )

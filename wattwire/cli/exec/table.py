@@ -34,7 +34,7 @@ from wattwire.analysis.topics.processes.message_costs import messages, repeats_w
 from wattwire.analysis.topics.processes.numbers import costs
 from wattwire.analysis.topics.processes.whole_command import whole_figures
 from wattwire.catalog import Catalog
-from wattwire.cli import exit_status, wrap
+from wattwire.cli import exit_status, meter_addresses, wrap
 from wattwire.cli.exec import layers_table
 from wattwire.cli.exec.request import name_of, requested, study_of
 from wattwire.cli.verbs import compare
@@ -50,6 +50,7 @@ from wattwire.model.words import MISSING, duration, listed, number, plural
 from wattwire.model.words import count as count_words
 from wattwire.report.topic_page import Sentences
 from wattwire.rig import host
+from wattwire.run.campaign import Options
 from wattwire.run.exec.command_run import WARM_UP, check_program
 from wattwire.run.exec.output import ValueReader
 from wattwire.run.exec.process_rows import TEARDOWN, UNSEEN
@@ -102,11 +103,13 @@ def execute(options: argparse.Namespace) -> int:
         check_program(parsed.request_of(treatment) or request)
     name = name_of(request)
     folder = Path(options.campaign or f"campaigns/{name}-{datetime.datetime.now():%Y%m%d-%H%M%S}")
+    catalog = Catalog()
     runner = campaigns.begin(
         folder,
-        Catalog(),
+        catalog,
         _Progress(options.repeat, request, bool(options.variants)),
         (name, None, study),
+        Options(meters=meter_addresses.chosen(options, catalog)),
     )
     interrupted = False
     try:

@@ -21,6 +21,7 @@ def add_options(verb: argparse.ArgumentParser) -> None:
         "--rig", metavar="FILE",
         help="a file with hosts, networks and placements, to run the nodes on several hosts",
     )  # fmt: skip
+    add_meters(verb)
     add_warm_up(verb)
     verb.add_argument(
         "--only", metavar="EXPR",
@@ -36,6 +37,19 @@ def add_look(verb: argparse.ArgumentParser) -> None:
         action="store_true",
         help="disable all validity limits: no run is excluded because of the machine's state, and "
         "page and terminal report this",
+    )
+
+
+def add_meters(verb: argparse.ArgumentParser) -> None:
+    """Add --meter, the address of a meter outside this machine."""
+    verb.add_argument(
+        "--meter",
+        action="append",
+        default=[],
+        metavar="NAME=ADDRESS",
+        dest="meters",
+        help="read this meter outside the machine, such as a power meter at the socket "
+        "(repeatable); `wattwire doctor` lists their names",
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from wattwire.model.metrics import ENERGY, Metric, find
+from wattwire.model.outside_meters import STREAM
 from wattwire.model.study import Study
 from wattwire.model.treatment import Treatment
 from wattwire.model.words import as_typed, nothing_to_compare, plural
@@ -65,7 +66,11 @@ def _unread_responses(
 ) -> Iterator[tuple[str, str]]:
     """Yield each response that no meter of the study reads on this machine, and the reason."""
     use = study.meters.use
-    used_meters = [m for m in meters if m["name"] in use or (not use and m.get("default", True))]
+    used_meters = [
+        m
+        for m in meters
+        if m["name"] in use or m.get("tier") == STREAM or (not use and m.get("default", True))
+    ]
     quantities = [quantity for meter in used_meters for quantity in meter["quantities"]]
     quantity_names = {quantity["name"] for quantity in quantities}
     has_energy = any(quantity.get("rank") is not None for quantity in quantities)

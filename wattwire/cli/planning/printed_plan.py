@@ -12,7 +12,7 @@ from typing import Any
 from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import read_toml
 from wattwire.catalog.rigs import links_of_rig
-from wattwire.cli import studies, study_variants
+from wattwire.cli import meter_addresses, studies, study_variants
 from wattwire.cli.planning.builds_ahead import build_words, builds_ahead
 from wattwire.cli.planning.confirmation import presets_of
 from wattwire.cli.planning.foreseen import skipped_lines, unanswerable_lines
@@ -26,6 +26,7 @@ from wattwire.hosts.hosts import here
 from wattwire.model.cores import CORES, FREE, Machine
 from wattwire.model.cores.descriptions import core_lines
 from wattwire.model.errors import EXIT_OK, MissingError, UsageError
+from wattwire.model.outside_meters import STREAM, OutsideMeter
 from wattwire.model.publication import READER_FILE
 from wattwire.model.rig import SSH
 from wattwire.model.study import PROFILED, Study, parse_study
@@ -50,6 +51,7 @@ from wattwire.run.forecast import (
     forecast,
     meter_window,
     node_memory_bytes,
+    outside_window,
     reassembly_bound_s,
     unreached_rates,
     window_words,
@@ -89,7 +91,8 @@ def print_plan(options: argparse.Namespace, started_agent: Callable[[], AgentCli
     except MissingError as error:
         raise MissingError(f"{error}{_import_hint(name, path)}") from error
     builds = builds_ahead(prepared.cells, builder)
-    present_meters = meters_here(agent)
+    outside = meter_addresses.chosen(options, catalog, study.rig)
+    present_meters = _with_outside(meters_here(agent), outside, catalog)
     kept = prepared.treatments
     runs = prepared.plan(study.plan)
     expected = expectations(kept, prepared.cells, host.cores())
@@ -119,7 +122,7 @@ def print_plan(options: argparse.Namespace, started_agent: Callable[[], AgentCli
         _say(line)
     _print_forecast(study, runs, estimate)
     _say(percentile_words(study, kept))
-    _print_meters(study, (kept, expected), meters_of(catalog, study), present_meters)
+    _print_meters(study, (kept, expected), meters_of(catalog, study), present_meters, outside)
     if options.pilot:
         _print_pilot(study, Path(options.pilot), options.width)
     elif options.width is not None:
@@ -273,8 +276,10 @@ def _print_meters(
     planned: tuple[Sequence[Treatment], Mapping[str, Expected]],
     windows: Mapping[str, MeterWindow | None],
     present: Sequence[Mapping[str, Any]] | None,
+    outside: Sequence[OutsideMeter],
 ) -> None:
     """Print the minimum window of each readable meter, and the names of the unreadable meters."""
+    windows = {**windows, **{meter.name: outside_window(meter) for meter in outside}}
     present_names = None if present is None else {meter["name"] for meter in present}
     needed = [
         window
@@ -359,11 +364,28 @@ def meters_here(agent: AgentClient | None) -> list[dict[str, Any]] | None:
     return [meter for meter in agent.hello["meters"] if meter["state"] == "present"]
 
 
+def _with_outside(
+    present: list[dict[str, Any]] | None, outside: Sequence[OutsideMeter], catalog: Catalog
+) -> list[dict[str, Any]] | None:
+    """Return the readable meters with those outside of the machine; None without an agent."""
+    if present is None or not outside:
+        return present
+    manifests = catalog.meter_manifests()
+    return [
+        *present,
+        *(
+            {"name": m.name, "tier": STREAM, "quantities": manifests[m.name]["quantity"]}
+            for m in outside
+        ),
+    ]
+
+
 def run_command(options: argparse.Namespace) -> str:
     """Return the shell command that runs the planned study."""
     arguments = ["wattwire", "run", options.study]
     arguments += ["--preset", options.preset] if options.preset else []
     arguments += ["--rig", options.rig] if options.rig else []
+    arguments += [word for meter in options.meters for word in ("--meter", meter)]
     arguments += [word for change in options.changes for word in ("--set", change)]
     arguments += ["--warmup", options.warmup] if options.warmup else []
     arguments += ["--only", options.only] if options.only else []

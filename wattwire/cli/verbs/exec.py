@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from wattwire.cli.options import comparison_options, variant_options
+from wattwire.cli.options import comparison_options, study_options, variant_options
 from wattwire.cli.verbs import add_verb
 
 EPILOGUE = """\
@@ -73,6 +73,7 @@ def add_to(verbs: Any) -> None:
         metavar="TIME",
         help="total time of measurements without the command, before and after it",
     )
+    study_options.add_meters(verb)
     verb.add_argument(
         "--campaign", "--out", "-o", metavar="DIR", dest="campaign",
         help="directory for the data; --out is a synonym",

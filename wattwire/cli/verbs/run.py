@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wattwire.catalog import Catalog
-from wattwire.cli import exit_status, studies, study_variants
+from wattwire.cli import exit_status, meter_addresses, studies, study_variants
 from wattwire.cli.options import comparison_options, study_options, variant_options
 from wattwire.cli.planning.confirmation import confirm_long, needs_confirmation, presets_of
 from wattwire.cli.planning.percentiles_ahead import too_few_lines
@@ -128,7 +128,8 @@ def _begun(options: argparse.Namespace, catalog: Catalog, progress: Any) -> Camp
     choose = studies.chooser(parsed, options.only, catalog)
     stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     directory = Path(options.campaign or f"campaigns/{study[0]}-{stamp}")
-    runner_options = Options(choose=choose, only=options.only or "", rig=parsed.rig)
+    meters = meter_addresses.chosen(options, catalog, parsed.rig)
+    runner_options = Options(choose=choose, only=options.only or "", rig=parsed.rig, meters=meters)
     return begin(directory, catalog, progress, study, runner_options)
 
 
@@ -221,7 +222,8 @@ def _resumed(options: argparse.Namespace, catalog: Catalog, progress: Any) -> Ca
         )
     runner = CampaignRunner(Campaign(Path(options.resume)), catalog, progress)
     try:
-        runner.resume(document, Options(accept=tuple(options.accept)))
+        meters = meter_addresses.chosen(options, catalog)
+        runner.resume(document, Options(accept=tuple(options.accept), meters=meters))
     except BaseException:
         runner.close()
         raise

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Catalog, Cell
+from wattwire.cli import meter_addresses
 from wattwire.cli.options import study_options
 from wattwire.cli.own_agent import agent_here
 from wattwire.cli.planning.builds_ahead import build_words, builds_ahead
@@ -105,6 +106,7 @@ def add_to(verbs: Any) -> None:
         "a list, such as 'qos=[0,1]', compares its levels",
     )
     verb.add_argument("--rig", metavar="FILE", help=argparse.SUPPRESS)
+    study_options.add_meters(verb)
     study_options.add_look(verb)
     study_options.add_warm_up(verb)
     verb.add_argument("--campaign", metavar="DIR", help="directory for the data")
@@ -181,13 +183,16 @@ def _announce(
 def _measure(
     options: argparse.Namespace, catalog: Catalog, document: dict[str, Any], directory: Path
 ) -> None:
+    from wattwire.run.campaign import Options  # noqa: PLC0415 - slow to import
+
     progress = make_progress(options.json, options.plain)
     try:
         with tempfile.TemporaryDirectory(prefix="wattwire-try-") as folder:
             path = Path(folder) / "study.toml"
             head = HEAD.format(command=shlex.join(["wattwire", *options.typed]))
             path.write_text(head + to_toml(document), encoding="utf-8")
-            runner = campaigns.begin(directory, catalog, progress, (NAME, path, document))
+            meters = Options(meters=meter_addresses.chosen(options, catalog))
+            runner = campaigns.begin(directory, catalog, progress, (NAME, path, document), meters)
         campaigns.execute(runner)
     finally:
         progress.close()

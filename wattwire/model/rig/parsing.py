@@ -26,6 +26,7 @@ from wattwire.model.rig.rig import (
 )
 
 TABLES = ("hosts", "networks", "placements")
+METERS = "meters"
 SSH_CONFIG = "ssh_config"
 ENGINES = (KERNEL, "emulator")
 MANAGEMENT = (SHARED,)
@@ -84,8 +85,8 @@ def read_rig(
     another machine may read. Raises UsageError with the position, the value and what is allowed.
     """
     for key in document:
-        if key not in (*TABLES, SSH_CONFIG):
-            raise unknown(source, "key", key, (*TABLES, SSH_CONFIG))
+        if key not in (*TABLES, METERS, SSH_CONFIG):
+            raise unknown(source, "key", key, (*TABLES, METERS, SSH_CONFIG))
     tables = {key: _tables(document, key, source) for key in TABLES}
     if not tables["hosts"]:
         raise UsageError(
@@ -103,7 +104,12 @@ def read_rig(
         for name, table in tables["placements"].items()
     }
     config = _read_ssh_config(document, hosts, source)
-    return Rig(hosts, networks, placements, config, source, dict(document))
+    meters = document.get(METERS, {})
+    if not isinstance(meters, Mapping):
+        raise UsageError(
+            f"{source}: {METERS}: found {meters!r}; allowed: a table [{METERS}]; {EXAMPLE}"
+        )
+    return Rig(hosts, networks, placements, config, dict(meters), source, dict(document))
 
 
 def _read_ssh_config(

@@ -80,6 +80,8 @@ class Rig:
     placements: Mapping[str, PlacementSpec] = field(default_factory=dict)
     ssh_config: str = ""
     """Path of the configuration file of ssh; "" stands for those of the user and the system."""
+    meters: Mapping[str, Any] = field(default_factory=dict)
+    """Measured host → table or tables of its meters outside the machine, as the file has them."""
     source: str = ""
     """Path of the file, for messages."""
     document: Mapping[str, Any] = field(default_factory=dict)

@@ -115,7 +115,8 @@ def placement(**table: Any) -> dict[str, Any]:
 
 CASES: dict[str, tuple[dict[str, Any], str]] = {
     "empty file": ({}, "hosts: found none; allowed: a table [hosts] with at least one host"),
-    "key": ({"host": {}}, 'unknown key "host"; known: hosts, networks, placements, ssh_config. '),
+    "key": ({"host": {}}, 'key "host"; known: hosts, meters, networks, placements, ssh_config. '),
+    "meters no table": ({"hosts": {"a": {}}, "meters": "b"}, "meters: found 'b'; allowed: a table"),
     "no table": ({"hosts": "a"}, "hosts: found 'a'; allowed: a table [hosts]"),
     "host no table": ({"hosts": {"a": "b"}}, "hosts.a: found 'b'; allowed: a table"),
     "host's name": ({"hosts": {"a b": {}}}, "hosts: found the name 'a b'; allowed: 1 to 31"),

@@ -196,7 +196,7 @@ class CommandRun(OneRun):
     def _is_metered(self) -> bool:
         """Return whether the run reads an energy counter. Else, a long baseline has no use."""
         used = {name for host in self._hosts.values() for name in self._meters(host)}
-        return any(
+        return any(self._addresses.values()) or any(
             meter["state"] == "present"
             and meter["name"] in used
             and any(
