@@ -37,6 +37,8 @@ usage: wattwire-agent serve      read requests from standard input (agent/PROTOC
        wattwire-agent with-packet-sockets COMMAND...
                                  execute COMMAND with open packet sockets, which `serve` uses
        wattwire-agent version    print the version
+       wattwire-agent describe FOLDER
+                                 print facts and meters of a stored tree, in FOLDER/0
        wattwire-agent meter-test METER FIXTURE [--update]
                                  compare a meter's readings with FIXTURE/expected.jsonl";
 
@@ -67,6 +69,10 @@ fn main() {
         }
         ["version"] => {
             println!("wattwire-agent {}", env!("CARGO_PKG_VERSION"));
+            0
+        }
+        ["describe", folder] => {
+            println!("{}", replay::describe(folder.as_ref()));
             0
         }
         ["meter-test", meter, folder] => replay::command(meter, folder.as_ref(), false),

@@ -10,6 +10,7 @@ use serde_json::{json, Value};
 
 use crate::cgroup::Cgroup;
 use crate::device;
+use crate::fingerprint;
 use crate::manifest::Manifest;
 use crate::meter::{Final, Meter, Reach, Received, Stream, Subject, Tree};
 use crate::reaped::Usage;
@@ -68,6 +69,17 @@ struct FixtureEnd {
     reaped_ns: Option<i64>,
     /// The guard's sums, if a fixture needs more than CPU time.
     usage: Option<Usage>,
+}
+
+/// Returns the facts and the meters of the machine whose files are in the folder `0` of `folder`.
+pub fn describe(folder: &Path) -> Value {
+    let tree = Tree::Replay(Arc::new(Replay {
+        folder: folder.to_path_buf(),
+        step: AtomicUsize::new(0),
+        deny: Vec::new(),
+        gone: Vec::new(),
+    }));
+    json!({"facts": fingerprint::facts(&tree), "meters": registry::describe_all(&tree)})
 }
 
 /// Returns the meter's readings of this fixture, one JSON object per line.

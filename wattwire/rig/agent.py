@@ -7,6 +7,7 @@ import functools
 import itertools
 import json
 import queue
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -51,6 +52,22 @@ WattwireError if that is not possible.
 def find_agent() -> Path:
     """Return the agent's binary. Raises MissingError if it is not built."""
     return find_program("wattwire-agent", "WATTWIRE_AGENT", "agent")
+
+
+def described_tree(folder: Path) -> dict[str, Any]:
+    """Return `facts` and `meters` of a machine, as in replies, from its files in `folder`/0.
+
+    Raise UsageError if the folder contains no such files.
+    """
+    if not (folder / "0").is_dir():
+        raise UsageError(
+            f"{folder}: found no folder 0; allowed: a folder whose subfolder 0 has the proc and "
+            "sys of a machine"
+        )
+    command = [str(find_agent()), "describe", str(folder)]
+    done = subprocess.run(command, capture_output=True, check=True, timeout=REQUEST_TIMEOUT_S)
+    described: dict[str, Any] = json.loads(done.stdout)
+    return described
 
 
 @dataclass(frozen=True)

@@ -51,9 +51,20 @@ impl Facts {
 pub fn facts(tree: &Tree) -> Vec<Value> {
     let mut facts = Facts(Vec::new());
     software(&mut facts, tree);
+    facts.add("board", board(tree).map(Value::from), "", Check::Report);
     processor(&mut facts, tree);
     power(&mut facts, tree);
     facts.0
+}
+
+/// Returns the name of the board: from the device tree, else vendor and product of the firmware.
+fn board(tree: &Tree) -> Option<String> {
+    if let Ok(model) = tree.text("proc/device-tree/model") {
+        return Some(model.trim_end_matches('\0').to_string());
+    }
+    let text = |name: &str| tree.text(&format!("sys/class/dmi/id/{name}")).ok();
+    let names = [text("sys_vendor")?, text("product_name")?];
+    Some(names.join(" "))
 }
 
 fn software(facts: &mut Facts, tree: &Tree) {

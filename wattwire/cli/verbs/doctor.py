@@ -18,14 +18,17 @@ from wattwire import __version__
 from wattwire.catalog import Catalog, Cell, home
 from wattwire.catalog.home import debian_packages
 from wattwire.cli import rig_doctor
+from wattwire.cli.energy_sources import energy_lines
 from wattwire.cli.quantities import size_words
 from wattwire.cli.verbs import add_verb
 from wattwire.cli.wrap import beside, one_line, pairs
 from wattwire.model.cores import WORDS, Machine
 from wattwire.model.cores.descriptions import core_lines, machine_words
 from wattwire.model.errors import EXIT_ENVIRONMENT, EXIT_OK, MissingError, WattwireError
+from wattwire.model.outside_meters import STREAM
 from wattwire.model.words import percent
 from wattwire.rig import AgentClient, Builder, cache, host
+from wattwire.rig.agent import described_tree
 from wattwire.rig.builds import LackingError, NotBuiltError
 
 WIDTH = 80
@@ -78,6 +81,11 @@ def add_to(verbs: Any) -> None:
         metavar="FILE",
         help="check the hosts and networks of a rig: what changes results, and how to change it",
     )
+    verb.add_argument(
+        "--tree",
+        metavar="FOLDER",
+        help="name the source of energy of another machine, whose /proc and /sys are in FOLDER/0",
+    )
     verb.set_defaults(call=doctor)
 
 
@@ -89,7 +97,7 @@ def doctor(options: argparse.Namespace) -> int:
         return EXIT_OK
     if options.rig:
         return rig_doctor.doctor(Path(options.rig), catalog, options.json)
-    health = examine(catalog)
+    health = _tree_health(Path(options.tree)) if options.tree else examine(catalog)
     if options.json:
         print(json.dumps(asdict(health), indent=1))
     else:
@@ -115,6 +123,7 @@ def examine(catalog: Catalog) -> Health:
             cells = {name: cell_item(catalog.cell(name), agent) for name in catalog.cells}
             health.sections["Cells"] = list(cells.values())
             health.sections["Meters"] = list(_meter_items(hello["meters"], catalog))
+            health.sections["Energy"] = list(_energy_items(hello["meters"], fact_values))
             health.sections["Rights"] = [*_right_items(hello), *_cpu_latency_items(hello)]
             machine = Machine.of(agent.request("cpus"))
             health.sections["Machine"] = [
@@ -198,8 +207,22 @@ def sources(cell: Cell, error: LackingError) -> list[str]:
     ]
 
 
+def _energy_items(meters: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> Iterator[Item]:
+    for name, state, text in energy_lines(meters, facts):
+        yield Item(name, state, text)
+
+
+def _tree_health(folder: Path) -> Health:
+    """Check the energy of a machine whose files are in a folder."""
+    described = described_tree(folder)
+    facts = {fact["key"]: fact["value"] for fact in described["facts"]}
+    health = Health(f"Energy of the machine whose files are in {folder}:", ready=True)
+    health.sections["Energy"] = list(_energy_items(described["meters"], facts))
+    return health
+
+
 def _meter_items(meters: list[dict[str, Any]], catalog: Catalog) -> Iterator[Item]:
-    for meter in meters:
+    for meter in (m for m in meters if m.get("tier") != STREAM):
         kinds = sorted({quantity["kind"] for quantity in meter["quantities"]})
         text = f"{meter['title']} ({', '.join(kinds)})"
         if not meter.get("default", True):
