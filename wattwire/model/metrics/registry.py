@@ -239,6 +239,10 @@ _COSTS = (
 _ENERGY = (
     Metric("energy_source", "", "meter and quantity that power and energy are from",
         kind=IDENTITY),
+    Metric("energy_source_second", "", "another meter and quantity that cover the run",
+        kind=IDENTITY),
+    Metric("power_window_second_w", "W", "power in cost_window_s from energy_source_second",
+        needs=ENERGY),
     Metric("power_machine_w", "W", "power before any process of the run", needs=ENERGY),
     Metric("power_silent_w", "W", "power with nodes connected and silent", needs=ENERGY),
     Metric("power_window_w", "W", "power in cost_window_s",

@@ -128,8 +128,8 @@ class CommandResults(Collected):
         """
         spans = [(b["begin_ns"], b["end_ns"]) for b in self.record.baselines.values()]
         series = self.record.sampling.get("series", [])
-        source = power.choose(self._readings, series, [*spans, self.record.span])
-        window_w = power.mean_w(self._readings, source, self.record.span)
+        window = self.record.span
+        source, of_window = power.window_powers(self._readings, series, [*spans, window], window)
         seconds = [(end_ns - begin_ns) / SECOND_NS for begin_ns, end_ns in spans]
         powers_w = [power.mean_w(self._readings, source, span) for span in spans]
         energies_j = [
@@ -139,11 +139,10 @@ class CommandResults(Collected):
         joules = total(energies_j) if sum(seconds) else None
         base_w = None if joules is None else joules / sum(seconds)
         return {
-            "energy_source": source.name if source else None,
             "power_machine_w": base_w,
             # No node is ever silent, so all energy above the baseline is the energy of messages.
             "power_silent_w": base_w,
-            "power_window_w": window_w,
+            **of_window,
             "baseline_s": sum(seconds),
         }
 

@@ -121,16 +121,16 @@ def _machine_power(host: HostRecord, readings: Readings) -> Row:
         return {}
     machine_span = _span(host.baselines["machine"])
     series = host.sampling.get("series", [])
-    source = power.choose(readings, series, [machine_span, silent, window])
+    spans = [machine_span, silent, window]
+    source, of_window = power.window_powers(readings, series, spans, window)
     run_span = machine_span[1], readings.end_ns or machine_span[1]
-    window_w, silent_w = (power.mean_w(readings, source, span) for span in (window, silent))
+    window_w, silent_w = of_window["power_window_w"], power.mean_w(readings, source, silent)
     row: Row = {
         "run_s": (run_span[1] - run_span[0]) / SECOND_NS,
         "power_run_w": power.mean_w(readings, source, run_span),
-        "energy_source": source.name if source else None,
         "power_machine_w": power.mean_w(readings, source, machine_span),
         "power_silent_w": silent_w,
-        "power_window_w": window_w,
+        **of_window,
     }
     if window_w is not None and silent_w is not None:
         row["dynamic_j"] = (window_w - silent_w) * (window[1] - window[0]) / SECOND_NS

@@ -6,7 +6,8 @@ only one source is used (docs/manifests.md), so that no energy is counted twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,10 +62,35 @@ def choose(
     readings: Readings, series: Iterable[dict[str, Any]], spans: Sequence[Span]
 ) -> Source | None:
     """Return the preferred source that has a power in all of `spans` (ns), or None."""
+    return next(covering(readings, series, spans), None)
+
+
+def covering(
+    readings: Readings, series: Iterable[dict[str, Any]], spans: Sequence[Span]
+) -> Iterator[Source]:
+    """Yield the sources that have a power in all of `spans` (ns), in order of preference."""
     for source in sources(series):
         if all(mean_w(readings, source, span) is not None for span in spans):
-            return source
-    return None
+            yield source
+
+
+def window_powers(
+    readings: Readings, series: Iterable[dict[str, Any]], spans: Sequence[Span], window: Span
+) -> tuple[Source | None, dict[str, Any]]:
+    """Return the preferred source and the columns of the power (W) in the window.
+
+    If another source covers the run too, the columns contain its power as well, which only the
+    agreement of both uses.
+    """
+    first, second = (*itertools.islice(covering(readings, series, spans), 2), None, None)[:2]
+    columns: dict[str, Any] = {
+        "energy_source": first.name if first else None,
+        "power_window_w": mean_w(readings, first, window),
+    }
+    if second is not None:
+        columns["energy_source_second"] = second.name
+        columns["power_window_second_w"] = mean_w(readings, second, window)
+    return first, columns
 
 
 def mean_w(readings: Readings, source: Source | None, span: Span) -> float | None:

@@ -1,0 +1,78 @@
+"""Tests of the agreement of two sources of energy."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from wattwire.analysis.topics.source_agreement.numbers import (
+    Answering,
+    SourceAgreement,
+    pair,
+    source_agreement,
+)
+from wattwire.model.outside_meters import AccuracyClass
+from wattwire.report.parts import Table
+from wattwire.report.topic_page import topic_page
+from wattwire.stats import TooFew
+
+CLASSES = {"one": AccuracyClass(0.01, 0.1), "two": AccuracyClass(0.0, 0.5)}
+
+
+def test_the_section_has_the_ratio_the_difference_and_what_the_classes_allow() -> None:
+    values = np.array([20.0, 21.0, 20.5]), np.array([22.0, 23.1, 22.5])
+    compared = pair("one/power", "two/energy", *values, CLASSES)
+    assert compared.allowed_w == pytest.approx(0.305 + 0.5)
+    assert compared.disagrees
+    section = topic_page("source_agreement", SourceAgreement(True, (compared,))).section()
+    assert section is not None
+    table, warning = section.parts
+    assert isinstance(table, Table)
+    (row,) = table.rows
+    assert row["first"] == "one/power" and row["ratio"].estimate == pytest.approx(1.0992, abs=1e-3)
+    assert "more than both vendors state together" in warning.words
+
+
+def test_two_runs_are_too_few_for_an_interval_and_no_disagreement() -> None:
+    compared = pair("one/power", "two/energy", np.array([1.0, 2.0]), np.array([3.0, 4.0]), CLASSES)
+    assert isinstance(compared.ratio, TooFew) and not compared.disagrees
+
+
+def test_a_run_without_one_of_the_powers_is_not_compared() -> None:
+    first, second = np.array([1.0, np.nan, 1.0, 1.0]), np.array([1.0, 1.0, np.nan, 1.0])
+    assert pair("one/power", "in/energy", first, second, CLASSES).runs == 2
+
+
+def test_the_bound_of_a_meter_outside_is_the_sum_of_its_class_and_the_ends_of_the_window() -> None:
+    frame = pl.DataFrame(
+        {
+            "energy_source": ["one/power"] * 3,
+            "power_window_w": [20.0, 21.0, 20.5],
+            "power_silent_w": [10.5] * 3,
+            "cost_window_s": [50.0] * 3,
+        }
+    )
+    meters = [{"name": "one", "share": 0.01, "watts": 0.1, "window_s": 1.0}]
+    reader = SimpleNamespace(machine={"outside_meters": meters})
+    info = {"answers": 50, "faults": 2, "thread_cpu_ns": 5e6, "fault_texts": {"noise": 2}}
+    series = [{"meter": "one", "info": info}, {"meter": "one", "info": info}]
+    sampling = {"series": series, "ticks": 500, "period_ns": 1e8}
+    on_rig = {"sampling": sampling, "hosts": {"local": {"sampling": sampling}}}
+    runs = {"r1": {"sampling": sampling}, "r2": {}, "r3": on_rig}
+    result = source_agreement(
+        SimpleNamespace(imported=False, usable=frame, reader=reader, runs=runs)
+    )
+    assert result.answering == (Answering("one", 100, 4, pytest.approx(1e-4), "noise"),)
+    (bound,) = result.bounds
+    assert bound.class_w == pytest.approx(0.305) and bound.edges_w == pytest.approx(2 * 10 / 50)
+    assert bound.share == pytest.approx(0.705 / 20.5)
+    answers, table = topic_page("source_agreement", result).section().parts
+    assert answers.rows[0]["fault"] == "noise"
+    assert table.rows[0]["bound_w"] == pytest.approx(0.705)
+
+
+def test_without_a_second_source_there_is_no_section() -> None:
+    assert topic_page("source_agreement", SourceAgreement(True)).section() is None
