@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from wattwire.model.drive import DRIVE, Drive
 from wattwire.model.errors import UsageError
 from wattwire.model.flows import FLOW, FlowSpec
 from wattwire.model.limits import Limit
@@ -16,6 +15,7 @@ from wattwire.model.publication.claims import CLAIM, Claim
 from wattwire.model.questions import Question
 from wattwire.model.setting_keys import with_flat_settings
 from wattwire.model.study import STORED_KEYS, AnswerRules, MeterUse, Plan, Study, read_study
+from wattwire.model.study.drive import DRIVE, Drive
 from wattwire.model.treatment import Level
 from wattwire.model.validity import VALIDITY, ValidityLimits
 from wattwire.model.variants import Variant

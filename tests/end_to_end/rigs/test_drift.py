@@ -11,9 +11,9 @@ from tests.end_to_end.rigs.kills import PLACEMENT
 from wattwire.cli.main import main
 from wattwire.hosts import namespaces
 from wattwire.links.loads import apply_between_ends
-from wattwire.model.drive import Drive, Leg
 from wattwire.model.errors import MissingError
 from wattwire.model.links.profile import read_link
+from wattwire.model.study.drive import Drive, Leg
 from wattwire.rig.emulator import find_emulator
 from wattwire.rig.emulator_log import FRAME, Fate, read_log
 from wattwire.run.results.driving import path_of_arrivals

@@ -18,7 +18,8 @@ def test_the_rigs_of_this_repository_are_valid() -> None:
     networks = ["native", "lossless-20ms", "lte", "wifi-home", "wifi-003", "lte-003"]
     assert list(three.networks) == networks
     round_trips = ["round-trip", "round-trip-broker-on-robot"]
-    assert list(three.placements) == ["apart", "together", *round_trips]
+    commands = ["remote-control", "remote-control-broker-on-edge"]
+    assert list(three.placements) == ["apart", "together", *round_trips, *commands]
     assert three.networks["lte"].near == ("robot",)
 
 

@@ -35,9 +35,10 @@ from wattwire.analysis.topics.processes.numbers import costs
 from wattwire.analysis.topics.processes.whole_command import printed_figures, whole_figures
 from wattwire.analysis.topics.watched.numbers import WatchedTopics, watched_topics
 from wattwire.catalog import Catalog
-from wattwire.cli import exit_status, meter_addresses, wrap
+from wattwire.cli import exit_status, wrap
 from wattwire.cli.exec import layers_table, topics_table
 from wattwire.cli.exec.request import name_of, requested, study_of, topics_of
+from wattwire.cli.options import meter_addresses
 from wattwire.cli.topics.probe_build import built, chosen_probe, probe_agent, with_probe
 from wattwire.cli.verbs import compare
 from wattwire.cli.verbs import run as campaigns

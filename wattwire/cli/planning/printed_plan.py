@@ -12,7 +12,8 @@ from typing import Any
 from wattwire.catalog import Catalog
 from wattwire.catalog.manifest import read_toml
 from wattwire.catalog.rigs import links_of_rig
-from wattwire.cli import meter_addresses, studies, study_variants
+from wattwire.cli import studies, study_variants
+from wattwire.cli.options import meter_addresses
 from wattwire.cli.planning.builds_ahead import build_words, builds_ahead
 from wattwire.cli.planning.confirmation import presets_of
 from wattwire.cli.planning.foreseen import skipped_lines, unanswerable_lines

@@ -80,6 +80,17 @@ def add_to(verbs: Any) -> None:
         "--campaign", "--out", "-o", metavar="DIR", dest="campaign",
         help="directory for the data; --out is a synonym",
     )  # fmt: skip
+    _add_sources(verb)
+    verb.add_argument(
+        "--json", action="store_true", help="print the table as JSON to standard output"
+    )
+    verb.add_argument("--no-report", action="store_true", help="do not write the page at the end")
+    verb.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND …")
+    verb.set_defaults(call=execute)
+
+
+def _add_sources(verb: argparse.ArgumentParser) -> None:
+    """Add the options that measure more than the processes."""
     verb.add_argument(
         "--topics", nargs="?", action="append", default=[], metavar="PATTERN",
         help="let the probe of `wattwire topics` watch topics: all, or those of a PATTERN such as "
@@ -94,12 +105,6 @@ def add_to(verbs: Any) -> None:
         "--energy-estimate", action="store_true",
         help="add a modelled range of energy if no counter can be read",
     )  # fmt: skip
-    verb.add_argument(
-        "--json", action="store_true", help="print the table as JSON to standard output"
-    )
-    verb.add_argument("--no-report", action="store_true", help="do not write the page at the end")
-    verb.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND …")
-    verb.set_defaults(call=execute)
 
 
 def _add_figures_and_limits(verb: argparse.ArgumentParser) -> None:

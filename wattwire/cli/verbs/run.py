@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wattwire.catalog import Catalog
-from wattwire.cli import exit_status, meter_addresses, studies, study_variants
-from wattwire.cli.options import comparison_options, study_options, variant_options
+from wattwire.cli import exit_status, studies, study_variants
+from wattwire.cli.options import comparison_options, meter_addresses, study_options, variant_options
 from wattwire.cli.planning.confirmation import confirm_long, needs_confirmation, presets_of
 from wattwire.cli.planning.percentiles_ahead import too_few_lines
 from wattwire.cli.planning.printed_plan import cautions_here

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Catalog, Cell
-from wattwire.cli import meter_addresses
-from wattwire.cli.options import study_options
+from wattwire.cli.options import meter_addresses, study_options
 from wattwire.cli.own_agent import agent_here
 from wattwire.cli.planning.builds_ahead import build_words, builds_ahead
 from wattwire.cli.planning.confirmation import confirm_long

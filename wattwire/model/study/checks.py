@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from wattwire.model.deployment import EXEC, ONE_WAY, PATTERNS
-from wattwire.model.drive import DRIVE, check_drive
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.flows import EXCLUDED_KEYS, FLOW, FLOWS, OWN_KEYS, check_name, names_in
+from wattwire.model.study.drive import DRIVE, check_drive
 from wattwire.model.study.levels import may_vary
 from wattwire.model.study.study import BEST_OF, STOP_BLOCKS_MIN, Plan, Study
 from wattwire.model.treatment import SETTING, Level

@@ -7,7 +7,6 @@ from dataclasses import fields, replace
 from typing import Any
 
 from wattwire.model.deployment import EXEC, ONE_WAY, PLACED, parse_request
-from wattwire.model.drive import DRIVE, parse_drive
 from wattwire.model.errors import UsageError, unknown
 from wattwire.model.fields import merge, read_table
 from wattwire.model.flows import FLOW, TOPOLOGY, FlowSpec, parse_flows, parse_topology
@@ -30,6 +29,7 @@ from wattwire.model.study.checks import (
     check_plan,
     check_settings_in_use,
 )
+from wattwire.model.study.drive import DRIVE, parse_drive
 from wattwire.model.study.levels import RIG_FACTORS, check_level
 from wattwire.model.study.study import ANSWER_SCALES, AnswerRules, Goal, MeterUse, Plan, Study
 from wattwire.model.treatment import EACH, Level

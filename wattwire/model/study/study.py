@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wattwire.model.deployment import MEMBER, PATTERNS, PROCESSES, Pattern, Request
-from wattwire.model.drive import Drive
 from wattwire.model.fields import given, number
 from wattwire.model.flows import FlowSpec, TopologyFlow, flow_levels
 from wattwire.model.limits import Limit
@@ -17,6 +16,7 @@ from wattwire.model.paper_path import Walk
 from wattwire.model.publication.claims import Claim
 from wattwire.model.questions import Question
 from wattwire.model.rig import ONE_HOST, Rig
+from wattwire.model.study.drive import Drive
 from wattwire.model.study.levels import DEFAULT_COUNTS, DEFAULT_LEVELS, DEFAULT_RATE_HZ
 from wattwire.model.treatment import Level, Treatment
 from wattwire.model.validity import ValidityLimits

@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 
 from wattwire.model.deployment import Flow
-from wattwire.model.drive import Drive
 from wattwire.model.ledger import MISSING, LedgerPart
 from wattwire.model.sample_codes import FLAG_CORRUPT
+from wattwire.model.study.drive import Drive
 from wattwire.run.results.tallies import Columns
 from wattwire.stats.motion.drive_path import Drift, DrivePath, drive_path, lap_drift, watchdog_stops
 

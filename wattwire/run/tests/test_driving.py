@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from wattwire.model.deployment import Flow
-from wattwire.model.drive import Drive, Leg
+from wattwire.model.study.drive import Drive, Leg
 from wattwire.run.results import delivery
 from wattwire.run.results.driving import DriveTally
 from wattwire.store import Messages
