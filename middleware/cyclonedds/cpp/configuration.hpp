@@ -6,7 +6,9 @@
 
 #include <string>
 
+#include "security.hpp"
 #include "wattwire/kit.hpp"
+#include "xml.hpp"
 
 // Returns the spec's domain or, if it is 0, a domain from 1 to 100. The FNV-1a hash of the run
 // token determines it, so that all languages agree.
@@ -18,20 +20,14 @@ inline dds_domainid_t domain_of(const wattwire::Kit& kit) {
   return 1 + state % 100;
 }
 
-inline std::string quoted_xml(const std::string& text) {
-  std::string out = "\"";
-  for (char c : text)
-    out += c == '"' ? "&quot;" : c == '<' ? "&lt;" : c == '&' ? "&amp;" : std::string(1, c);
-  return out + "\"";
-}
-
 // Returns the only interface of the node: the setting, or the host's if the setting is empty.
 inline const std::string& interface_of(const wattwire::Kit& kit) {
   const std::string& setting = kit.string("settings.interface");
   return setting.empty() ? kit.string("host.interface") : setting;
 }
 
-// Returns a configuration with one interface, multicast as set, and a tag that isolates the run.
+// Returns a configuration with one interface, multicast as set, a tag that isolates the run, and
+// the run's credentials if it is secured.
 inline std::string configuration(const wattwire::Kit& kit) {
   std::string peers;
   for (const auto& peer : kit.strings("peers.addresses"))
@@ -43,5 +39,5 @@ inline std::string configuration(const wattwire::Kit& kit) {
          "</Tag><ParticipantIndex>auto</ParticipantIndex>"
          "<MaxAutoParticipantIndex>99</MaxAutoParticipantIndex>"
          "<Peers>" +
-         peers + "</Peers></Discovery></Domain></CycloneDDS>";
+         peers + "</Peers></Discovery>" + security_configuration(kit) + "</Domain></CycloneDDS>";
 }

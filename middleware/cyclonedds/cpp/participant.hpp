@@ -8,8 +8,10 @@
 #include <array>
 #include <string>
 
+#include "cipher.h"
 #include "configuration.hpp"
 #include "interface.hpp"
+#include "security.hpp"
 
 inline constexpr size_t kTakeMax = 32;
 inline constexpr dds_duration_t kBlockingMax = DDS_MSECS(100);  // DDS's default
@@ -25,8 +27,8 @@ class Participant {
   explicit Participant(wattwire::Kit& kit) : kit_(kit), domain_(domain_of(kit)) {
     const std::string where = " in domain " + std::to_string(domain_) + " on " + interface_of(kit);
     handle_ = check(dds_create_domain(domain_, configuration(kit).c_str()), "no domain" + where);
-    participant_ =
-        check(dds_create_participant(domain_, nullptr, nullptr), "no participant" + where);
+    participant_ = dds_create_participant(domain_, nullptr, nullptr);
+    check(participant_, "no participant" + where + log_.cause());
     stay_on(interface_of(kit));
     waitset_ = check(dds_create_waitset(participant_), "waitset");
     created_ns_ = wattwire::now_ns();
@@ -64,9 +66,13 @@ class Participant {
     if (count > 0) check(dds_return_loan(unread_, samples.data(), count), "return loan");
   }
 
-  // Waits until the node has matched peers.count peers.
+  // Waits until the node has matched peers.count peers. The library logs why it refuses a peer.
   void await_matched() {
-    kit_.await_peers([this] { return matched(); });
+    try {
+      kit_.await_peers([this] { return matched(); });
+    } catch (const wattwire::MiddlewareFailed& error) {
+      throw wattwire::MiddlewareFailed(error.what() + log_.cause());
+    }
   }
 
   void ready() {
@@ -93,6 +99,10 @@ class Participant {
     ready.effective["transport"] = std::string("udp/ipv4");
     ready.effective["multicast"] =
         kit_.boolean("settings.multicast") && has_joined(interface_of(kit_));
+    if (is_secured(kit_)) {
+      ready.effective["protocol"] = loaded_protocol();
+      ready.effective["cipher"] = std::string(cipher_of_encryption());
+    }
     ready.guarantee = {reliable && all ? "reliable" : "best_effort", "per_sender",
                        !all       ? "drop_oldest"
                        : reliable ? "block"
@@ -103,7 +113,17 @@ class Participant {
  private:
   dds_entity_t topic(const std::string& name, const dds_topic_descriptor_t* type) {
     const std::string full = "wattwire_" + kit_.string("run") + "_" + name;
-    return check(dds_create_topic(participant_, type, full.c_str(), nullptr, nullptr), "topic");
+    const dds_entity_t topic =
+        dds_create_topic(participant_, type, full.c_str(), nullptr, nullptr);
+    if (topic == DDS_RETCODE_NOT_ALLOWED_BY_SECURITY)
+      throw wattwire::MiddlewareFailed(refused_topic(full));
+    return check(topic, "topic " + full);
+  }
+
+  std::string refused_topic(const std::string& name) const {
+    return "topic " + name + " in domain " + std::to_string(domain_) +
+           ": Not Allowed By Security; allow it in a publish and a subscribe rule of " +
+           kit_.string("security.permissions");
   }
 
   dds_qos_t* wanted_qos() const {
@@ -130,6 +150,7 @@ class Participant {
   }
 
   wattwire::Kit& kit_;
+  LibraryLog log_;
   const dds_domainid_t domain_;
   dds_entity_t handle_ = 0, participant_ = 0, waitset_ = 0, writer_ = 0, reader_ = 0, unread_ = 0;
   int64_t created_ns_ = 0;

@@ -11,6 +11,7 @@ from wattwire.hosts.host import Host
 from wattwire.rig.builds import substitute
 from wattwire.run.credentials.authority import Authority, Identity
 from wattwire.run.credentials.check import require_private
+from wattwire.run.credentials.domains import domain_of
 
 AUTHORITY, CERTIFICATE, KEY = "tls.authority", "tls.certificate", "tls.key"
 SECURITY = "security."
@@ -80,10 +81,13 @@ def credential_files(
 
 def signed_documents(signer: Authority, subject: Subject, identity: Identity) -> dict[str, bytes]:
     """Return the documents of a process, with placeholders filled in, signed by `signer`."""
+    if not subject.documents:
+        return {}
     now = datetime.datetime.now(datetime.timezone.utc)
     words = {
         **subject.words,
         "subject": identity.subject,
+        "domain": str(domain_of(subject.words)),
         "not_before": f"{now - VALIDITY:%Y-%m-%dT%H:%M:%S}",
         "not_after": f"{now + VALIDITY:%Y-%m-%dT%H:%M:%S}",
     }

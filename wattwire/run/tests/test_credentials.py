@@ -93,6 +93,18 @@ def test_documents_name_their_subject_and_the_authority_signed_them(tmp_path):
     assert "<topic>ww0</topic>" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("token", "settings", "domain"),
+    [("ww0", {}, 66), ("ww0", {"settings.domain": "0"}, 66), ("ww0", {"settings.domain": "7"}, 7)],
+)
+def test_documents_are_for_the_domain_of_the_run(tmp_path, token, settings, domain):
+    documents = {"security.governance": "<domains><id>{domain}</id></domains>"}
+    words = {"token": token, **settings}
+    subject = Subject("subscriber-0", host("near", tmp_path), (ADDRESS,), documents, words)
+    (paths,) = place(Authority(), token, [subject]).values()
+    assert f"<id>{domain}</id>" in Path(paths["security.governance"]).read_text()
+
+
 def test_a_key_that_others_can_read_is_refused(tmp_path):
     readable = host("near", tmp_path, mode=0o644)
     with pytest.raises(UsageError, match=r"key.pem on host near: found the mode 644.*allowed: 600"):
