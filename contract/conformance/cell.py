@@ -106,12 +106,14 @@ class Security:
       for none, to a new folder, and returns the spec keys with their paths.
     - `service` runs the middleware's service processes with credentials (spec key → path), and
       yields their endpoints.
+    - `checks_addresses` states whether nodes check the address of a peer's certificate.
     """
 
     setting: str
     issuer: Callable[[], Callable[[Path, str], dict[str, str]]]
     service: Callable[[Mapping[str, str]], AbstractContextManager[list[str]]]
     absent: str = ""
+    checks_addresses: bool = True
 
 
 @dataclass(frozen=True)

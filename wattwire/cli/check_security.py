@@ -41,7 +41,9 @@ def security_of(
     def issuer() -> Issue:
         return _issuer(suite, cell, settings, addresses)
 
-    return suite.Security(setting, issuer, service, absent)
+    # Signed permissions admit the subject of a certificate, not an address.
+    checks_addresses = not cell.middleware.security_documents
+    return suite.Security(setting, issuer, service, absent, checks_addresses)
 
 
 def _issuer(

@@ -55,11 +55,12 @@ def refused(pattern: str) -> Scenario:
     def check(bench: Bench) -> list[Problem]:
         security = _security_of(bench)
         issue = security.issuer()
+        own_address = [OTHER_ADDRESS] if security.checks_addresses else []
         on, off = _switch(security, "on"), _switch(security, "off")
         problems: list[Problem] = []
         cases: dict[str, tuple[str, Keys]] = {
             f"a peer whose certificate is {fault}": (fault, {**on, **issue(folder, "")})
-            for fault in (EXPIRED, OTHER_AUTHORITY, OTHER_ADDRESS)
+            for fault in (EXPIRED, OTHER_AUTHORITY, *own_address)
             for folder in (bench.folder / f"good-{len(fault)}",)
         }
         for fault in (EXPIRED, OTHER_AUTHORITY):

@@ -1,13 +1,16 @@
 // The documented loop of libddsc with the contract's work per message: `pong` or `ping DOMAIN BYTES
 // COUNT`, on loopback, with the types, QoS and wait set of the cell. Pong prints its domain and
 // answers until it is ended; ping prints the median round trip in ns. Waits are limited, as the
-// contract demands (C-12, C-15).
+// contract demands (C-12, C-15). With BARE_TLS = "AUTHORITY CERTIFICATE KEY GOVERNANCE PERMISSIONS"
+// (paths of files), both use DDS Security.
 #include <dds/dds.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include "contract_work.h"
@@ -15,20 +18,44 @@
 
 namespace {
 
-const char kConfiguration[] =
+const char kConfigurationBegin[] =
     "<CycloneDDS><Domain Id=\"any\"><General><Interfaces><NetworkInterface name=\"lo\"/>"
     "</Interfaces><AllowMulticast>false</AllowMulticast></General><Discovery><Peers>"
-    "<Peer Address=\"127.0.0.1\"/></Peers><ParticipantIndex>auto</ParticipantIndex></Discovery>"
-    "</Domain></CycloneDDS>";
+    "<Peer Address=\"127.0.0.1\"/></Peers><ParticipantIndex>auto</ParticipantIndex></Discovery>";
+const char kConfigurationEnd[] = "</Domain></CycloneDDS>";
 constexpr dds_duration_t kServerWait = DDS_MSECS(100), kCallTimeout = DDS_SECS(2);
 constexpr uint32_t kClient = 2;
 constexpr int kTakeMax = 32;
+
+// Returns the plug-ins and credentials of DDS Security; empty without BARE_TLS.
+std::string security() {
+  const char* files = std::getenv("BARE_TLS");
+  const char* plugins = std::getenv("WATTWIRE_CYCLONEDDS_PLUGINS");
+  if (files == nullptr || plugins == nullptr) return "";
+  std::string authority, certificate, key, governance, permissions;
+  std::istringstream(files) >> authority >> certificate >> key >> governance >> permissions;
+  auto plugin = [&](const std::string& name, const std::string& function) {
+    return "<Library path=\"" + (plugins + ("/libdds_security_" + name)) +
+           ".so\" initFunction=\"init_" + function + "\" finalizeFunction=\"finalize_" + function +
+           "\"/>";
+  };
+  auto file = [](const std::string& name, const std::string& path) {
+    return "<" + name + ">file:" + path + "</" + name + ">";
+  };
+  return "<Security><Authentication>" + plugin("auth", "authentication") +
+         file("IdentityCA", authority) + file("IdentityCertificate", certificate) +
+         file("PrivateKey", key) + "</Authentication><AccessControl>" +
+         plugin("ac", "access_control") + file("PermissionsCA", authority) +
+         file("Governance", governance) + file("Permissions", permissions) +
+         "</AccessControl><Cryptographic>" + plugin("crypto", "crypto") +
+         "</Cryptographic></Security>";
+}
 
 struct Side {
   dds_entity_t writer, reader, unread, waitset;
 
   Side(dds_domainid_t domain, const char* own, const char* other) {
-    dds_create_domain(domain, kConfiguration);
+    dds_create_domain(domain, (kConfigurationBegin + security() + kConfigurationEnd).c_str());
     const dds_entity_t participant = dds_create_participant(domain, nullptr, nullptr);
     dds_qos_t* qos = dds_create_qos();
     dds_qset_reliability(qos, DDS_RELIABILITY_RELIABLE, DDS_MSECS(100));
@@ -59,7 +86,7 @@ struct Side {
 
 [[noreturn]] void pong() {
   const dds_domainid_t domain = 101 + static_cast<dds_domainid_t>(getpid()) % 100;
-  Side side(domain, "bare_reply", "bare_request");
+  Side side(domain, "wattwire_bare_reply", "wattwire_bare_request");
   std::printf("%u\n", domain);
   std::fflush(stdout);
   for (;;)
@@ -96,7 +123,7 @@ int64_t call(Side& side, std::vector<uint8_t>& payload, uint64_t number, dds_dur
 }
 
 int ping(dds_domainid_t domain, size_t bytes, size_t count) {
-  Side side(domain, "bare_request", "bare_reply");
+  Side side(domain, "wattwire_bare_request", "wattwire_bare_reply");
   std::vector<uint8_t> payload(bytes);
   uint64_t number = 0;
   // The other side does not answer until it has discovered this side.

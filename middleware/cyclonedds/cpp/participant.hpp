@@ -100,8 +100,8 @@ class Participant {
     ready.effective["multicast"] =
         kit_.boolean("settings.multicast") && has_joined(interface_of(kit_));
     if (is_secured(kit_)) {
-      ready.effective["protocol"] = loaded_protocol();
-      ready.effective["cipher"] = std::string(cipher_of_encryption());
+      ready.effective["security_protocol"] = loaded_protocol();
+      ready.effective["security_cipher"] = std::string(cipher_of_encryption());
     }
     ready.guarantee = {reliable && all ? "reliable" : "best_effort", "per_sender",
                        !all       ? "drop_oldest"

@@ -119,8 +119,8 @@ def test_secured_nodes_match_and_report_protocol_and_cipher(run: Run) -> None:
     for node in nodes:
         assert node.wait_line("READY", HANG_S), node.last_output()
         effective = node.fields("READY")["effective"]
-        assert (effective["security"], effective["protocol"]) == ("on", "DDS Security")
-        assert effective["cipher"] == "AES256-GCM"
+        assert (effective["security"], effective["security_protocol"]) == ("on", "DDS Security")
+        assert effective["security_cipher"] == "AES256-GCM"
     for node in nodes:
         node.write(f"GO {time.monotonic_ns() + 500_000_000}\n")
     assert nodes[1].wait_line("SENT", HANG_S)

@@ -1,4 +1,4 @@
-"""The DDS domain of a run, for which the signed documents of DDS Security are valid."""
+"""The DDS domains for which the signed documents of a run are valid."""
 
 from __future__ import annotations
 
@@ -6,18 +6,23 @@ from collections.abc import Mapping
 
 DOMAIN = "settings.domain"
 DERIVED_DOMAINS = 100
+DOMAIN_MAX = 230
+"""The greatest domain that libraries accept in documents: port numbers end there."""
 
 
-def domain_of(words: Mapping[str, str]) -> int:
-    """Return the setting `domain` or, if it is 0 or does not exist, a domain from 1 to 100.
+def domains_of(words: Mapping[str, str]) -> tuple[int, int]:
+    """Return the first and the last domain.
 
-    The FNV-1a hash of the run token determines it. Nodes derive the same domain, so that it is in
-    no spec; a document for another domain refuses them.
+    They are the domain of the run: the setting `domain` or, if it is 0 or does not exist, a domain
+    from 1 to 100 that the FNV-1a hash of the run token determines. Nodes derive the same domain.
+    Documents without a run token, such as those of the conformance suite, are for all domains.
     """
     domain = int(words.get(DOMAIN, "0"))
-    if domain:
-        return domain
-    state = 0x811C9DC5
-    for byte in words["token"].encode():
-        state = ((state ^ byte) * 0x01000193) % 2**32
-    return 1 + state % DERIVED_DOMAINS
+    if not domain and not words["token"]:
+        return 0, DOMAIN_MAX
+    if not domain:
+        state = 0x811C9DC5
+        for byte in words["token"].encode():
+            state = ((state ^ byte) * 0x01000193) % 2**32
+        domain = 1 + state % DERIVED_DOMAINS
+    return domain, domain

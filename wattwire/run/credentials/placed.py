@@ -11,7 +11,7 @@ from wattwire.hosts.host import Host
 from wattwire.rig.builds import substitute
 from wattwire.run.credentials.authority import Authority, Identity
 from wattwire.run.credentials.check import require_private
-from wattwire.run.credentials.domains import domain_of
+from wattwire.run.credentials.domains import domains_of
 
 AUTHORITY, CERTIFICATE, KEY = "tls.authority", "tls.certificate", "tls.key"
 SECURITY = "security."
@@ -84,10 +84,12 @@ def signed_documents(signer: Authority, subject: Subject, identity: Identity) ->
     if not subject.documents:
         return {}
     now = datetime.datetime.now(datetime.timezone.utc)
+    domain_min, domain_max = domains_of(subject.words)
     words = {
         **subject.words,
         "subject": identity.subject,
-        "domain": str(domain_of(subject.words)),
+        "domain_min": str(domain_min),
+        "domain_max": str(domain_max),
         "not_before": f"{now - VALIDITY:%Y-%m-%dT%H:%M:%S}",
         "not_after": f"{now + VALIDITY:%Y-%m-%dT%H:%M:%S}",
     }

@@ -95,14 +95,19 @@ def test_documents_name_their_subject_and_the_authority_signed_them(tmp_path):
 
 @pytest.mark.parametrize(
     ("token", "settings", "domain"),
-    [("ww0", {}, 66), ("ww0", {"settings.domain": "0"}, 66), ("ww0", {"settings.domain": "7"}, 7)],
+    [
+        ("ww0", {}, "66 66"),
+        ("ww0", {"settings.domain": "0"}, "66 66"),
+        ("ww0", {"settings.domain": "7"}, "7 7"),
+        ("", {"settings.domain": "0"}, "0 230"),
+    ],
 )
 def test_documents_are_for_the_domain_of_the_run(tmp_path, token, settings, domain):
-    documents = {"security.governance": "<domains><id>{domain}</id></domains>"}
+    documents = {"security.governance": "<id_range>{domain_min} {domain_max}</id_range>"}
     words = {"token": token, **settings}
     subject = Subject("subscriber-0", host("near", tmp_path), (ADDRESS,), documents, words)
-    (paths,) = place(Authority(), token, [subject]).values()
-    assert f"<id>{domain}</id>" in Path(paths["security.governance"]).read_text()
+    (paths,) = place(Authority(), "ww0", [subject]).values()
+    assert f"<id_range>{domain}</id_range>" in Path(paths["security.governance"]).read_text()
 
 
 def test_a_key_that_others_can_read_is_refused(tmp_path):
