@@ -154,7 +154,7 @@ def _against_ddsperf(workbench: Bench, pairs: int) -> Iterator[Comparison]:
             raise RuntimeError(f"ddsperf printed no round trip: {result.stdout[-300:]}")
         return 2000.0 * float(medians[-1])
 
-    fair = [str(_fair_program(workbench, cell))]
+    fair = [str(fair_program(workbench, cell))]
     sides = (
         functools.partial(workbench.ping_ns, cell, CALLS),
         tool,
@@ -163,7 +163,7 @@ def _against_ddsperf(workbench: Bench, pairs: int) -> Iterator[Comparison]:
     yield from against_both("cyclonedds/cpp", "ddsperf", sides, pairs, PROMISE)
 
 
-def _fair_program(workbench: Bench, cell: CellUnderTest) -> Path:
+def fair_program(workbench: Bench, cell: CellUnderTest) -> Path:
     """Compile the fair client of the C++ cell, with the types of the cell's build."""
     build, program = Path(cell.argv[0]).parent, workbench.folder / "fair-cyclonedds"
     source = workbench.catalog.cell(cell.name).folder / "fair.cpp"

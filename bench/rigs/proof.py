@@ -64,8 +64,17 @@ keyfile {{tls.key}}
 {REFUSING}"""
 UNCHECKED, PLAIN = "authority not checked, anonymous allowed", "no encryption"
 """With UNCHECKED, the side that accepts connections asks for no certificate. The libraries have no
-option to accept certificates of any authority and to require one.
+option to accept certificates of any authority and to require one. In DDS, the governance allows
+unauthenticated participants, and protects no topic.
 """
+ANONYMOUS = "<allow_unauthenticated_participants"
+RULES_OF_TOPICS = (
+    "discovery_protection", "liveliness_protection", "read_access_control", "write_access_control",
+)  # fmt: skip
+UNPROTECTED_DATA = tuple(
+    ("middleware.toml", f"<{kind}_protection_kind>ENCRYPT<", f"<{kind}_protection_kind>NONE<")
+    for kind in ("metadata", "data")
+)
 HOLES = (
     Hole("mqtt/python", UNCHECKED, (("middleware.toml", REFUSING, ""),)),
     Hole("mqtt/python", PLAIN, (
@@ -74,6 +83,17 @@ HOLES = (
     )),
     Hole("zenoh/python", UNCHECKED, (
         ("python/configuration.py", 'table["enable_mtls"] = True', 'table["enable_mtls"] = False'),
+    )),
+    Hole("cyclonedds/cpp", UNCHECKED, (
+        ("middleware.toml", f"{ANONYMOUS}>false<", f"{ANONYMOUS}>true<"),
+        ("middleware.toml", "<rtps_protection_kind>ENCRYPT<", "<rtps_protection_kind>NONE<"),
+        *((("middleware.toml", f"<enable_{name}>true<", f"<enable_{name}>false<"))
+          for name in RULES_OF_TOPICS),
+        *UNPROTECTED_DATA,
+    )),
+    Hole("cyclonedds/cpp", PLAIN, (
+        ("middleware.toml", "<rtps_protection_kind>ENCRYPT<", "<rtps_protection_kind>NONE<"),
+        *UNPROTECTED_DATA,
     )),
     Hole("zenoh/python", PLAIN, (
         ("python/configuration.py", 'bool(kit.setting("security") == "on")', "False"),
