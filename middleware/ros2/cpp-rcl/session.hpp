@@ -175,6 +175,7 @@ class Session {
     ready.discovery_ns = discovery_ns;
     ready.library = {"rcl", package_version("rcl"), rmw_get_implementation_identifier()};
     auto& effective = ready.effective;
+    for (const auto& [name, value] : effective_security(kit_)) effective[name] = value;
     effective["distribution"] = variable("WATTWIRE_ROS2_DISTRIBUTION");
     effective["rmw"] = rmw_get_implementation_identifier();
     effective["libraries"] = loaded_libraries();

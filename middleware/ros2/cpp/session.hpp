@@ -122,6 +122,7 @@ class Session {
     ready.discovery_ns = matched < 0 ? -1 : wattwire::now_ns() - created_ns_;
     ready.library = {"rclcpp", package_version("rclcpp"), "rcl " + package_version("rcl")};
     auto& effective = ready.effective;
+    for (const auto& [name, value] : effective_security(kit_)) effective[name] = value;
     effective["distribution"] = variable("WATTWIRE_ROS2_DISTRIBUTION");
     effective["rmw"] = rmw_get_implementation_identifier();
     effective["libraries"] = loaded_libraries();

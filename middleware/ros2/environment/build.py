@@ -39,6 +39,8 @@ RMWS = (
     "rmw_gurumdds_cpp", "rmw_zenoh_cpp",
 )  # fmt: skip
 """RMW implementations with packages. A node reports any other name as an error."""
+NO_SECURITY = b"This Fast DDS version doesn't have the security libraries"
+"""The error of rmw_fastrtps that was built for a Fast DDS without security, and not otherwise."""
 POINT_CLOUDS = "sensor_msgs"
 """The package of the messages of `encoding.pointcloud`, which small installations lack."""
 PROBE = (
@@ -131,7 +133,10 @@ def use_installation(build: Path) -> dict:
         "python": python,
         "lists": compile_lists([str(install), *prefixes], [], distribution)
         | {"cmake": cmake_options([str(install), *prefixes], python)},
-        "settings": {"rmw": {"absent": absent_rmws(env, f"install {{}} for {distribution}")}},
+        "settings": {
+            "rmw": {"absent": absent_rmws(env, f"install {{}} for {distribution}")},
+            "security": {"absent": absent_security(env)},
+        },
         "capabilities": {"absent": absent_encodings(prefixes)},
         "cells": {
             "cpp": {"settings": {"executor": {"absent": absent_executors(prefixes)}}},
@@ -194,7 +199,10 @@ def use_wheels(build: Path) -> dict:
         "lists": compile_lists(
             [str(install), str(venv)], [*extra, f"-l{short}"], WHEELS_DISTRIBUTION
         ),
-        "settings": {"rmw": {"absent": absent_rmws(env, "source a ROS installation with {}")}},
+        "settings": {
+            "rmw": {"absent": absent_rmws(env, "source a ROS installation with {}")},
+            "security": {"absent": absent_security(env)},
+        },
         "cells": {
             "cpp": {
                 "absent": "there are no wheels of rclcpp; source a ROS installation that has it "
@@ -399,6 +407,30 @@ def absent_rmws(env: Mapping[str, str], remedy: str) -> dict[str, str]:
         for rmw in RMWS
         if rmw not in installed
     }
+
+
+def absent_security(env: Mapping[str, str]) -> dict[str, str]:
+    """Return the reason why the default RMW of this ROS has no DDS Security, or {} if it has."""
+    folders = [Path(folder) for folder in env["LD_LIBRARY_PATH"].split(":") if folder]
+    rmw = env.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp")
+    if rmw == "rmw_fastrtps_cpp":
+        libraries = [folder / "librmw_fastrtps_shared_cpp.so" for folder in folders]
+        if not any(path.is_file() and NO_SECURITY in path.read_bytes() for path in libraries):
+            return {}
+        return {
+            "on": "the Fast DDS of this ROS was built without security; source a ROS installation "
+            "whose RMW has it"
+        }
+    if rmw == "rmw_cyclonedds_cpp":
+        plugin = "libdds_security_auth.so"
+        names = (plugin, f"libddsc*/{plugin}")  # the latter: Debian
+        if any(True for folder in folders for name in names for _ in folder.glob(name)):
+            return {}
+        return {
+            "on": f"no folder of LD_LIBRARY_PATH has {plugin}, a plug-in of Cyclone DDS for DDS "
+            "Security; install it"
+        }
+    return {"on": f"SROS 2 with {rmw} is untried; use rmw_fastrtps_cpp or rmw_cyclonedds_cpp"}
 
 
 def absent_executors(prefixes: Iterable[str]) -> dict[str, str]:

@@ -18,6 +18,7 @@ from process import (
     remove_dead_memory,
     transports_in_use,
 )
+from security import configure_security
 from wattwire_kit import Kit, MiddlewareFailed
 
 
@@ -28,6 +29,7 @@ class Session:
         self.kit = kit
         check_array(kit)
         self.profile_sha256 = configure_process(kit)
+        self.security = configure_security(kit)
         remove_dead_memory()
         import rclpy
         from rclpy.executors import SingleThreadedExecutor
@@ -153,6 +155,7 @@ class Session:
             "domain": domain_of(kit),
             "discovery": reach,
             "executor_class": "SingleThreadedExecutor",
+            **self.security,
             **granted,
         }
         overload = "block" if granted["history"] == "keep_all" else "drop_oldest"

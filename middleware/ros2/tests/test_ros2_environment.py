@@ -212,3 +212,27 @@ def test_an_installation_without_sensor_msgs_lacks_point_clouds_but_is_built(
     exports = sourced("jazzy")
     assert exports["capabilities"]["absent"] == {}
     assert "-lsensor_msgs__rosidl_typesupport_c" in exports["lists"]["ldflags"]
+
+
+@pytest.mark.parametrize(
+    ("rmw", "files", "reason"),
+    [
+        ("", {"librmw_fastrtps_shared_cpp.so": b"\0This Fast DDS version doesn't have the security "
+              b"libraries\nPlease compile"}, "built without security; source a ROS installation"),
+        ("", {"librmw_fastrtps_shared_cpp.so": b"\0"}, ""),
+        ("rmw_cyclonedds_cpp", {}, "has libdds_security_auth.so, a plug-in"),
+        ("rmw_cyclonedds_cpp", {"libdds_security_auth.so": b""}, ""),
+        ("rmw_cyclonedds_cpp", {"libddsc0debian/libdds_security_auth.so": b""}, ""),
+        ("rmw_zenoh_cpp", {}, "SROS 2 with rmw_zenoh_cpp is untried"),
+    ],
+)  # fmt: skip
+def test_security_is_absent_where_the_rmw_has_none(
+    build: ModuleType, tmp_path: Path, rmw: str, files: dict[str, bytes], reason: str
+) -> None:
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    env = {"LD_LIBRARY_PATH": f":{tmp_path}:/nowhere"}
+    absent = build.absent_security(env | ({"RMW_IMPLEMENTATION": rmw} if rmw else {}))
+    assert list(absent) == (["on"] if reason else [])
+    assert reason in absent.get("on", "")

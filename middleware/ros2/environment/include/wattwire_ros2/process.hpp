@@ -13,6 +13,7 @@
 #include <string>
 
 #include "network.hpp"
+#include "security.hpp"
 #include "sha256.hpp"
 #include "wattwire/kit.hpp"
 
@@ -138,6 +139,7 @@ inline std::string configure_process(wattwire::Kit& kit) {
   if (!kit.string("settings.rmw").empty()) {
     set_variable("RMW_IMPLEMENTATION", kit.string("settings.rmw"));
   }
+  configure_security(kit);
   return use_profile(kit);
 }
 
