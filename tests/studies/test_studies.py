@@ -122,6 +122,19 @@ def test_the_published_numbers_of_pipelines_have_a_cell_in_their_table(preset: s
             assert rows[name][factor] in map(str, levels)
 
 
+@pytest.mark.parametrize("preset", [None, "paper", "quick"])
+def test_the_published_rows_of_security_have_a_treatment(preset: str | None) -> None:
+    study = load("edge-security", preset)
+    with (STUDIES / "edge-security" / study.published).open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    names = ("variant", "network", "payload_bytes", "settings.security")
+    treatments = {
+        tuple(str(t[name]) for name in names) for t, because in expand(study) if because is None
+    }
+    assert {tuple(row[name] for name in names) for row in rows} <= treatments
+    assert [row["latency_ms"] for row in rows] == ["77.35", "72.11"]
+
+
 def test_the_quick_pipelines_fit_a_line_and_reach_twenty_three_nodes() -> None:
     study = load("multi-node-latency", "quick")
     treatments = [t for t, because in expand(study) if because is None]
