@@ -127,7 +127,7 @@ def test_the_published_rows_of_security_have_a_treatment(preset: str | None) -> 
     study = load("edge-security", preset)
     with (STUDIES / "edge-security" / study.published).open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    names = ("variant", "network", "payload_bytes", "settings.security")
+    names = ("cell", "network", "payload_bytes", "settings.security")
     treatments = {
         tuple(str(t[name]) for name in names) for t, because in expand(study) if because is None
     }

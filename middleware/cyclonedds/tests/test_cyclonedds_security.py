@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -20,8 +19,7 @@ from contract.conformance.spec import base_spec
 from wattwire.catalog import Catalog
 from wattwire.model.errors import MissingError
 from wattwire.rig import AgentClient, Builder
-from wattwire.run.credentials import Authority, Subject
-from wattwire.run.credentials.placed import signed_documents
+from wattwire.run.credentials import Authority, Subject, credential_files
 
 ROOT = Path(__file__).resolve().parents[3]
 MIDDLEWARE = "cyclonedds"
@@ -70,21 +68,14 @@ class Run:
         self, name: str, authority: Authority, texts: dict[str, str] | None = None
     ) -> dict[str, str]:
         """Write the credentials of a node; return spec key → path."""
-        identity = authority.identity(name, ("127.0.0.1",))
-        unused_host: Any = None
         words = {"token": self.token}
-        subject = Subject(name, unused_host, (), texts or documents(), words)
-        contents = {
-            "tls.authority": authority.certificate,
-            "tls.certificate": identity.certificate,
-            "tls.key": identity.key,
-            **signed_documents(authority, subject, identity),
-        }
+        subject = Subject(name, ("127.0.0.1",), texts or documents(), words)
+        files = credential_files(authority, authority, subject)
         folder = self.folder / f"credentials-{name}-{secrets.token_hex(2)}"
         folder.mkdir()
-        for key, content in contents.items():
-            (folder / key).write_bytes(content)
-        return {key: str(folder / key) for key in contents}
+        for name, content in files.values():
+            (folder / name).write_bytes(content)
+        return {key: str(folder / name) for key, (name, _) in files.items()}
 
     def start(self, role: str, credentials: dict[str, str], **env: str) -> NodeProcess:
         spec = base_spec(

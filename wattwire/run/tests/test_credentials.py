@@ -105,8 +105,8 @@ def test_documents_name_their_subject_and_the_authority_signed_them(tmp_path):
 def test_documents_are_for_the_domain_of_the_run(tmp_path, token, settings, domain):
     documents = {"security.governance": "<id_range>{domain_min} {domain_max}</id_range>"}
     words = {"token": token, **settings}
-    subject = Subject("subscriber-0", host("near", tmp_path), (ADDRESS,), documents, words)
-    (paths,) = place(Authority(), "ww0", [subject]).values()
+    subject = Subject("subscriber-0", (ADDRESS,), documents, words)
+    (paths,) = place(Authority(), "ww0", [(host("near", tmp_path), subject)]).values()
     assert f"<id_range>{domain}</id_range>" in Path(paths["security.governance"]).read_text()
 
 
