@@ -24,7 +24,7 @@ from wattwire.run.credentials import Authority, Subject, credential_files
 ROOT = Path(__file__).resolve().parents[3]
 MIDDLEWARE = "cyclonedds"
 HANG_S = 120.0
-READY_TIMEOUT_MS = 4_000
+READY_TIMEOUT_MS = 12_000
 PLUGINS = "WATTWIRE_CYCLONEDDS_PLUGINS"
 TOPICS = "<topic>wattwire_{token}*</topic>"
 
