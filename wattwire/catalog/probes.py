@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,8 @@ REMEDIES = ("no_graph", "no_type", "no_match", "unsequenced")
 DOMAIN_DIGITS_MAX = 9
 PROBE_KEYS: dict[str, Any] = {
     "title": str, "language": str, "inputs": manifest.WORDS, "requires": manifest.WORDS,
-    "excludes": manifest.WORDS, "domain_max": int, "remedies": dict.fromkeys(REMEDIES, str),
+    "excludes": manifest.WORDS, "domain_max": int, "domain_variable": str,
+    "remedies": dict.fromkeys(REMEDIES, str),
     "build": manifest.BUILD_KEYS, "run": manifest.RUN_KEYS,
 }  # fmt: skip
 
@@ -40,6 +42,11 @@ class Probe(Cell):
     def remedies(self) -> dict[str, str]:
         remedies: dict[str, str] = self.document["remedies"]
         return remedies
+
+    def check_own_domain(self) -> None:
+        """Raise UsageError if the variable that selects the domain has an invalid value."""
+        name = str(self.document.get("domain_variable", ""))
+        self.check_domain(os.environ.get(name, "").strip(), f"{name} (environment variable)")
 
     def check_domain(self, domain: str, option: str) -> None:
         """Raise UsageError if a domain is no number, or above the limit; "" is no choice."""

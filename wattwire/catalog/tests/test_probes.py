@@ -85,6 +85,18 @@ def test_a_domain_is_a_number_up_to_the_limit_of_the_manifest(
             probe.check_domain(domain, "--domain")
 
 
+def test_the_variable_of_the_domain_is_checked_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = 'domain_max = 232\ndomain_variable = "INVENTED_DOMAIN"\n'
+    probe = catalog_with(tmp_path, f"{limits}{MANIFEST}").probe("invented/watcher")
+    probe.check_own_domain()
+    monkeypatch.setenv("INVENTED_DOMAIN", "300")
+    with pytest.raises(UsageError, match=r"INVENTED_DOMAIN \(environment variable\): found '300'"):
+        probe.check_own_domain()
+    catalog_with(tmp_path / "other", MANIFEST).probe("invented/watcher").check_own_domain()
+
+
 def test_an_unknown_probe_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match='unknown probe "invented/other"; known: invented/watcher'):
         catalog_with(tmp_path, MANIFEST).probe("invented/other")

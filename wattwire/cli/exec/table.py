@@ -106,8 +106,10 @@ def execute(options: argparse.Namespace) -> int:
         check_program(parsed.request_of(treatment) or request)
     catalog = Catalog()
     if topics := topics_of(options):
+        probe = chosen_probe(catalog)
+        probe.check_own_domain()
         with probe_agent() as (agent, _):
-            build = built(agent, chosen_probe(catalog))
+            build = built(agent, probe)
         request = with_probe(request, build, topics)
         study = study_of(request, options)
     name = name_of(request)
@@ -151,9 +153,11 @@ def execute(options: argparse.Namespace) -> int:
     code = exit_status.hand_out(outcome, options) if outcome else EXIT_OK
     if interrupted:
         return EXIT_INTERRUPTED
-    if watched is not None and not watched.topics:
-        return EXIT_NOTHING_USABLE
     has_failed = any(failures(table) or any(early_ends(table)) for table in tables)
+    lacks_topics = watched is not None and not watched.topics
+    lacks_layers = recorded is not None and not recorded.hops
+    if not has_failed and (lacks_topics or lacks_layers):
+        return EXIT_NOTHING_USABLE  # what was requested is missing, as a sentence states
     return EXIT_BAD_RESULT if has_failed else code
 
 

@@ -68,6 +68,8 @@ def test_a_narrow_screen_has_fewer_columns_and_keeps_what_was_lost() -> None:
     lines = lines_of(result(STREAM), 60)
     assert max(map(len, lines[1:])) <= 60
     assert "lost" in lines[1] and "p50" in lines[1] and "± ms" not in lines[1]
+    assert "Omitted on this narrow screen: ± ms" in " ".join(lines[3:])
+    assert len(lines_of(result(STREAM), 200)) == 3
 
 
 @pytest.mark.parametrize(

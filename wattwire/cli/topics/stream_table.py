@@ -18,7 +18,7 @@ from wattwire.analysis.streams.numbers import (
 )
 from wattwire.cli import wrap
 from wattwire.cli.quantities import size_words
-from wattwire.model.words import MISSING, count, duration, number
+from wattwire.model.words import MISSING, count, duration, listed, number
 
 TITLES = (
     "topic", "node", "Hz", "± ms", "size", "per s", "p50 µs", "p95 µs", "p99 µs", "max µs",
@@ -59,7 +59,12 @@ def lines_of(result: Watched, width: int) -> list[str]:
             break
         kept.remove(TITLES.index(title))
     shown = [[row[at] for at in kept] for row in rows]
-    return [heading, *wrap.table(shown, "<<" + ">" * (len(kept) - 2), width)]
+    omitted = [title for title in TITLES if TITLES.index(title) not in kept]
+    notes = []
+    if omitted:
+        text = f"Omitted on this narrow screen: {listed(omitted)}. --json has all columns."
+        notes = wrap.wrapped(text, width, hanging="").splitlines()
+    return [heading, *wrap.table(shown, "<<" + ">" * (len(kept) - 2), width), *notes]
 
 
 def cells(stream: Stream) -> list[str]:

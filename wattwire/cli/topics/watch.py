@@ -96,6 +96,8 @@ def window_s(options: argparse.Namespace) -> float | None:
 def request_of(options: argparse.Namespace, probe: Probe) -> WatchRequest:
     """Return the checked request of the options. Raises UsageError for invalid ones."""
     probe.check_domain(options.domain, "--domain")
+    if not options.domain:
+        probe.check_own_domain()
     return WatchRequest(
         checked_patterns(options.patterns, "PATTERN"),
         checked_patterns(options.exclude, "--exclude"),

@@ -9,6 +9,7 @@ from wattwire.report.figures.calls import calls_chart
 from wattwire.report.figures.curves import ecdf_chart, sizes_chart
 from wattwire.report.figures.drive_paths import paths_chart
 from wattwire.report.figures.effects import interaction_chart, ratios_chart
+from wattwire.report.figures.graph import graph_chart
 from wattwire.report.figures.line import line_chart
 from wattwire.report.figures.relations import heat_chart, scatter_chart
 from wattwire.report.figures.runs import box_chart, order_chart, runs_chart, violin_chart
@@ -19,6 +20,7 @@ CHARTS: Mapping[str, Callable[[Chart, str, str], Spec]] = {
     "box": box_chart,
     "calls": calls_chart,
     "ecdf": ecdf_chart,
+    "graph": graph_chart,
     "heat": heat_chart,
     "interaction": interaction_chart,
     "line": line_chart,

@@ -95,9 +95,17 @@ class LayerRecorder:
             "unstamped": result.unstamped,
             "absent": absences(recordings, self._wrappers),
             "topics": topic_rows(result),
+            "pids": _pids(result.frame),
             "paths": paths[:PATHS_MAX],
             "paths_left_out": max(0, len(paths) - PATHS_MAX),
         }
+
+
+def _pids(frame: pl.DataFrame) -> dict[str, int]:
+    """Return node → number of its process, of the nodes with deliveries."""
+    ends = [frame.select(pl.col(end).alias("node"), pl.col(f"{end}_pid").alias("pid"))
+            for end in ("sender", "receiver")]  # fmt: skip
+    return {str(node): int(pid) for node, pid in pl.concat(ends).unique().sort("node").iter_rows()}
 
 
 def _reasons(document: dict[str, Any], recordings: list[Recording]) -> list[Reason]:

@@ -103,7 +103,8 @@ class Watch:
 
         Raises NothingWatchedError, UsageError or MissingError if it reads no topic in time.
         """
-        search = Discovery(time.monotonic())
+        ignored = self._probe.excludes if self._request.patterns else None
+        search = Discovery(time.monotonic(), ignored)
         is_over = False
         while not is_over:
             self.sleep(POLL_S)

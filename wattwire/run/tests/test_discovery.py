@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wattwire.analysis.streams.recorded import Graph
-from wattwire.run.probing.discovery import GRAPH_S, SETTLED_S, Discovery
+from wattwire.run.probing.discovery import GRAPH_S, SETTLED_S, UNMATCHED_S, Discovery
 
 
 def graph(**readable: int) -> Graph:
@@ -26,3 +26,19 @@ def test_a_graph_that_never_settles_is_watched_after_a_time() -> None:
     search = Discovery(100.0)
     assert not search.is_over(graph(), 100.0 + GRAPH_S - 0.1)
     assert search.is_over(graph(), 100.0 + GRAPH_S)
+
+
+def test_a_graph_without_a_matching_topic_is_known_soon() -> None:
+    ignored = ["/rosout", "*/_*"]
+    found = graph()
+    found.take({"kind": "graph", "topics": 0, "excluded": ["/rosout", "/a/_b"]})
+    search = Discovery(100.0, ignored)
+    assert not search.is_over(found, 100.0 + GRAPH_S - 0.1)
+    found.take({"kind": "graph", "topics": 0, "excluded": ["/rosout", "/scan"]})
+    search = Discovery(100.0, ignored)
+    assert not search.is_over(found, 101.0)
+    assert not search.is_over(found, 101.0 + UNMATCHED_S - 0.1)
+    assert search.is_over(found, 101.0 + UNMATCHED_S)
+    # Without requested patterns, all topics of the graph are excluded on purpose.
+    search = Discovery(100.0)
+    assert not search.is_over(found, 100.0 + GRAPH_S - 0.1)

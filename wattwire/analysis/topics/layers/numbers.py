@@ -40,6 +40,11 @@ class Hop:
     times_us: tuple[float | None, ...] = ()
 
     @property
+    def published_before(self) -> float:
+        """Return the number of messages that were published before the subscription existed."""
+        return max(0.0, self.published - self.deliveries - self.not_taken)
+
+    @property
     def way(self) -> str:
         """Return the two nodes."""
         return f"{self.sender}{ARROW}{self.receiver}"

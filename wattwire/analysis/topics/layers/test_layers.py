@@ -163,6 +163,7 @@ def test_no_message_is_stated_with_its_cause() -> None:
 
 def test_hops_name_both_nodes() -> None:
     assert Hop("", "/a", "/s", "/r", 1.0, 1, 1, 0, 1.0, 1.0, 1.0).way == "/s → /r"
+    assert Hop("", "/a", "/s", "/r", 1.0, 150, 146, 3, 1.0, 1.0, 1.0).published_before == 1
 
 
 def test_the_page_of_a_study_has_the_layers_their_cost_and_the_treatments_without() -> None:

@@ -130,13 +130,20 @@ class WatchedTopics:
 
 
 @dataclass(frozen=True)
-class _Window:
-    """What a probe watched in a run, and pid → label and CPU time (s) of the processes."""
+class Window:
+    """The document of a run of `exec`, and pid → label and CPU time (s) of its processes."""
 
     variant: str
-    document: Mapping[str, Any]
+    run: Mapping[str, Any]
+    window_s: float
     labels: Mapping[int, str]
     cpu_s: Mapping[int, float]
+
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """What the probe watched."""
+        topics: Mapping[str, Any] = self.run["topics"]
+        return topics
 
 
 def watched_topics(evidence: Evidence) -> WatchedTopics:
@@ -144,7 +151,7 @@ def watched_topics(evidence: Evidence) -> WatchedTopics:
     request = None if evidence.imported else evidence.study.request
     if request is None or not request.probe:
         return WatchedTopics()
-    windows = list(_windows(evidence))
+    windows = [window for window in windows_of(evidence) if "topics" in window.run]
     documents = [window.document for window in windows]
     return WatchedTopics(
         windows=len(windows),
@@ -166,39 +173,40 @@ def watched_topics(evidence: Evidence) -> WatchedTopics:
     )  # fmt: skip
 
 
-def _windows(evidence: Evidence) -> Iterator[_Window]:
-    """Yield the windows of the valid runs."""
-    rows, processes = evidence.usable, evidence.reader.processes()  # type: ignore[attr-defined]
+def windows_of(evidence: Evidence) -> list[Window]:
+    """Return the valid runs of a campaign of `exec`."""
+    processes = evidence.reader.processes()  # type: ignore[attr-defined]
     if processes is None or processes.is_empty():
         processes = pl.DataFrame()
     else:
         processes = processes.with_columns(labels_of(processes))
-    column = f"factor.{FACTOR}"
-    for row in rows.to_dicts():
-        document = evidence.runs.get(row["run"], {})
-        if "topics" not in document:
-            continue
+    column, windows = f"factor.{FACTOR}", []
+    for row in evidence.usable.to_dicts():
         own = processes
         if len(own):
             own = own.filter(pl.col("run") == row["run"], pl.col("attempt") == row["attempt"])
-        known = [p for p in own.to_dicts() if p.get("pid") is not None]
-        yield _Window(
-            str(row.get(column) or ""),
-            document["topics"],
-            {p["pid"]: p["label"] for p in known},
-            {p["pid"]: p["cpu_s"] for p in known if p["cpu_s"] is not None},
+        known = [process for process in own.to_dicts() if process.get("pid") is not None]
+        windows.append(
+            Window(
+                str(row.get(column) or ""),
+                evidence.runs.get(row["run"], {}),
+                float(row.get("window_s") or 0.0),
+                {p["pid"]: p["label"] for p in known},
+                {p["pid"]: p["cpu_s"] for p in known if p["cpu_s"] is not None},
+            )
         )
+    return windows
 
 
-Ends = Sequence[tuple[_Window, Mapping[str, Any]]]
+Ends = Sequence[tuple[Window, Mapping[str, Any]]]
 """Streams or readers, each with its window."""
 
 
 def _grouped(
-    windows: Iterable[_Window], ends: str, key: Callable[[_Window, Mapping[str, Any]], Any]
+    windows: Iterable[Window], ends: str, key: Callable[[Window, Mapping[str, Any]], Any]
 ) -> dict[Any, Ends]:
     """Return the streams or readers of all windows by their keys, without those of key None."""
-    groups: dict[Any, list[tuple[_Window, Mapping[str, Any]]]] = {}
+    groups: dict[Any, list[tuple[Window, Mapping[str, Any]]]] = {}
     for window in windows:
         for end in window.document[ends]:
             if (name := key(window, end)) is not None:
@@ -206,8 +214,8 @@ def _grouped(
     return {name: groups[name] for name in sorted(groups)}
 
 
-def _topics(windows: Sequence[_Window]) -> Iterator[WatchedTopic]:
-    def key(window: _Window, stream: Mapping[str, Any]) -> tuple[str, str, str] | None:
+def _topics(windows: Sequence[Window]) -> Iterator[WatchedTopic]:
+    def key(window: Window, stream: Mapping[str, Any]) -> tuple[str, str, str] | None:
         named = (window.variant, stream["topic"], stream["node"] or stream["gid"])
         return named if stream["messages"] else None
 
@@ -245,13 +253,13 @@ def _mean(rows: Iterable[Mapping[str, Any]], key: str) -> Value:
     return mean_of([float(row[key]) for row in rows if row[key] is not None])
 
 
-def _costs(windows: Sequence[_Window]) -> Iterator[MessageCost]:
+def _costs(windows: Sequence[Window]) -> Iterator[MessageCost]:
     """Yield a row per process and topic, each process beginning with one of all its messages."""
     by_process: dict[tuple[str, str], dict[tuple[str, str], Ends]] = {}
     for table, way in (("streams", PUBLISHES), ("readers", RECEIVES)):
 
         def key(
-            window: _Window, end: Mapping[str, Any], way: str = way
+            window: Window, end: Mapping[str, Any], way: str = way
         ) -> tuple[str, str, str, str] | None:
             label = window.labels.get(end["pid"])
             is_known = label is not None and end["pid"] in window.cpu_s and end["messages"]
@@ -278,7 +286,7 @@ def whole_of_one(whole: MessageCost, topic: str, way: str) -> MessageCost:
 
 def _cost(variant: str, label: str, topic: str, way: str, ends: Ends, topics: int) -> MessageCost:
     """Return the CPU time over these messages, which bounds it if they are of one topic of many."""
-    by_window: dict[int, tuple[_Window, int, set[int]]] = {}
+    by_window: dict[int, tuple[Window, int, set[int]]] = {}
     for window, end in ends:
         _, messages, pids = by_window.get(id(window), (window, 0, set()))
         by_window[id(window)] = (window, messages + end["messages"], {*pids, end["pid"]})
@@ -301,10 +309,10 @@ def _cost(variant: str, label: str, topic: str, way: str, ends: Ends, topics: in
     )
 
 
-def _unknown(windows: Sequence[_Window]) -> Iterator[str]:
+def _unknown(windows: Sequence[Window]) -> Iterator[str]:
     """Yield the publishers and subscriptions without a measured process."""
 
-    def key(window: _Window, end: Mapping[str, Any]) -> tuple[str, str] | None:
+    def key(window: Window, end: Mapping[str, Any]) -> tuple[str, str] | None:
         is_known = end["pid"] in window.labels or not end["messages"]
         return None if is_known else (end["topic"], end["node"] or "an unknown node")
 
