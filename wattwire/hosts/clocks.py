@@ -16,14 +16,14 @@ import threading
 import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-
-from wattwire import stats
 from wattwire.model.errors import AgentLostError
 from wattwire.model.hosts.clocks import RATE_MAX, ClockRelation, Knot
 from wattwire.rig.agent import AgentError
+
+if TYPE_CHECKING:
+    from wattwire import stats
 
 EXCHANGES = 64
 """Exchanges before a run, and after it."""
@@ -140,6 +140,10 @@ class ClockComparison:
         """
         if not self.exchanges:
             return ClockRelation(self._clock)
+        import numpy as np  # noqa: PLC0415 - slow
+
+        from wattwire import stats  # noqa: PLC0415 - slow
+
         exchanges = np.array(self.exchanges, dtype=np.int64)
         round_trips_ns = (exchanges[:, 3] - exchanges[:, 0]) - (exchanges[:, 2] - exchanges[:, 1])
         relate = functools.partial(

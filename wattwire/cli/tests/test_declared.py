@@ -17,7 +17,8 @@ CATALOG = Catalog([home()])
 def test_the_suites_specs_declare_what_the_controllers_specs_declare(name, tmp_path):
     cell = CATALOG.cell(name)
     build = SimpleNamespace(cell=cell, argv=(), env={}, words={})
-    subject = under_test(suite(), build, SimpleNamespace(entries=()), tmp_path)
+    hosts = SimpleNamespace(entries=(), service_address="")
+    subject = under_test(suite(), build, hosts, tmp_path)
     pattern = subject.patterns[0]
     spec = base_spec(subject, pattern, PATTERNS[pattern].sender)
     assert list(breaches("spec", spec)) == []
