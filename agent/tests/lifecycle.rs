@@ -258,13 +258,16 @@ fn clean_removes_the_shared_memory_of_a_killed_child_of_a_silent_command_but_non
     let path = |name: &str| std::path::PathBuf::from(format!("/dev/shm/{name}-{}", &run[1..]));
     let mut agent = Agent::start(&folder, "none");
     // The child creates its file after the start and is killed without a word to the agent.
+    let ended = folder.join("ended");
     let program = format!(
-        "bash -c 'sleep 0.3; exec 3<>{}; kill -9 $$'; exec sleep 1000",
-        path("segment").display()
+        "bash -c 'sleep 0.3; exec 3<>{}; sleep 0.5; kill -9 $$'; echo > {}; exec sleep 1000",
+        path("segment").display(),
+        ended.display()
     );
     let output = folder.join("out").display().to_string();
     agent.spawn_with("command", &run, &["bash", "-c", &program], &output);
-    wait_until("the child has its file", || path("segment").exists());
+    wait_until("the child has ended", || ended.exists());
+    assert!(path("segment").exists());
     std::fs::write(path("of-others"), b"x").unwrap();
     agent.request("signal", json!({"process": "command", "signal": "KILL", "tree": true}));
     agent.event("exit", "command");

@@ -24,7 +24,9 @@ class Talker(Node):
             raise SystemExit
         self.left -= 1
         self.sent += 1
-        self.publisher.publish(String(data=str(time.monotonic_ns())))
+        message = String()
+        message.data = str(time.monotonic_ns())  # the last statement before the publication
+        self.publisher.publish(message)
 
 
 rclpy.init()
