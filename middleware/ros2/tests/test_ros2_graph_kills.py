@@ -69,7 +69,8 @@ def assert_one_attempt_suffers(setting: Setting, crash: str, folder: Path) -> No
     if crash.startswith("probe@"):
         documents = [json.loads(path.read_text()) for path in folder.glob("c/runs/*/run.json")]
         (failed,) = (document for document in documents if document["verdict"] == "failed")
-        assert [reason["detail"] for reason in failed["reasons"]] == [PROBE_ENDED]
+        (reason,) = failed["reasons"]
+        assert reason["detail"].startswith(PROBE_ENDED)
     if crash.startswith("profiled@"):
         (reason,) = reasons_of(folder / "c")
         assert reason.startswith("sink-0 (hop 2) was killed by signal 9")

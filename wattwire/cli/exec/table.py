@@ -156,7 +156,7 @@ def execute(options: argparse.Namespace) -> int:
     has_failed = any(failures(table) or any(early_ends(table)) for table in tables)
     lacks_topics = watched is not None and not watched.topics
     lacks_layers = recorded is not None and not recorded.hops
-    if not has_failed and (lacks_topics or lacks_layers):
+    if not has_failed and code == EXIT_OK and (lacks_topics or lacks_layers):
         return EXIT_NOTHING_USABLE  # what was requested is missing, as a sentence states
     return EXIT_BAD_RESULT if has_failed else code
 

@@ -23,7 +23,7 @@ from wattwire.model.words import plural
 from wattwire.rig.agent import AgentError
 from wattwire.rig.layer_library import check_loadable
 from wattwire.run.crash import crash_point
-from wattwire.run.dependencies import require
+from wattwire.run.dependencies import DRAIN, require
 from wattwire.run.exec.output import MessageCounter, Tail, Totals, ValueReader
 from wattwire.run.exec.watched_topics import ProbeOfRun, document_of, notes_of
 from wattwire.run.layers.recorder import LayerRecorder
@@ -194,14 +194,17 @@ class CommandRun(OneRun):
     def _require_dependencies(self) -> None:
         """Raise DependencyLostError also if the probe ended before its time, or was killed."""
         super()._require_dependencies()
-        status, ended_by = self.record.exit, self.record.ended_by
-        if self._request.probe and status and (ended_by == "itself" or status.get("signal")):
-            how = self.record.processes.describe_exit(COMMAND)
-            require(self._point, {"probe": f"the probe {how}"})
+        self._require_probe()
+
+    def _require_probe(self) -> None:
+        problem = self._probe.problem(self._point == DRAIN) if self._probe is not None else ""
+        require(self._point, {"probe": problem} if problem else {})
 
     def _victims(self) -> dict[str, int | Callable[[], None] | None]:
-        victims = super()._victims()
-        return {**victims, "probe": victims["node"] if self._request.probe else None}
+        states = self.record.processes.states
+        command, probe = states.get(COMMAND), states.get(PROBE)
+        node = {"node": command.pid, "guard": command.guard_pid} if command else {}
+        return {**super()._victims(), **node, "probe": probe.pid if probe else None}
 
     # -- phases ------------------------------------------------------------------------------
 
@@ -291,8 +294,7 @@ class CommandRun(OneRun):
         next_look_s = time.monotonic() + ALIVE_PERIOD_S
         while not self._is_warm(end_s):
             has_ended = record.exit is not None
-            if self._probe_has_ended():
-                return started_ns
+            self._require_probe()
             if self._attached and not request.command and time.monotonic() >= next_look_s:
                 has_ended = not self._any_process_lives()
                 next_look_s += ALIVE_PERIOD_S
@@ -379,8 +381,7 @@ class CommandRun(OneRun):
             if end_s is not None and now_s >= end_s:
                 self.record.ended_by = "time"
                 return
-            if self._probe_has_ended():
-                return
+            self._require_probe()
             if now_s >= next_mark_s:
                 self._mark("memory")
                 next_mark_s = now_s + MARK_PERIOD_S
@@ -396,13 +397,6 @@ class CommandRun(OneRun):
             for name in self._attached
             for member in self._members(name)["members"]
         )
-
-    def _probe_has_ended(self) -> bool:
-        """Return whether the probe ended too early, which is a reason against the attempt."""
-        problem = self._probe.problem if self._probe is not None else ""
-        if problem:
-            self.record.reasons.append(Reason(Verdict.FAILED, "probe_ended", problem))
-        return bool(problem)
 
     def _follow(self, until_s: float, process: str = "") -> None:
         """Wait until a time (s, monotonic) or the end of a process, and read the output.

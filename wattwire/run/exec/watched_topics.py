@@ -46,14 +46,17 @@ class ProbeOfRun:
         """Return whether the probe found no new publisher for a while, or searched long enough."""
         return self._search.is_over(ProbeFiles(self._folder).read_facts(), time.monotonic())
 
-    @property
-    def problem(self) -> str:
-        """Return how the probe ended, with its last words; "" while it runs."""
-        if self._processes.states[PROBE].exit is None:
+    def problem(self, is_stopped: bool) -> str:
+        """Return how the probe ended, with its last words; "" while it runs.
+
+        With `is_stopped`, it may have ended as requested, which is no problem.
+        """
+        state = self._processes.states.get(PROBE)
+        if state is None or state.exit is None or (is_stopped and state.exit.get("code") == 0):
             return ""
         last_words = " ".join(" ".join(self._processes.logs_of(PROBE)).split())[-500:]
         how = self._processes.describe_exit(PROBE)
-        return f"the probe {how}: {last_words or 'it printed nothing'}"
+        return f"the probe {how}" + (f": {last_words}" if last_words else "")
 
     def watched(self, span: tuple[int, int]) -> Watched:
         """Return the numbers of the window (begin and end, ns)."""
