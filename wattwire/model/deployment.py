@@ -751,6 +751,15 @@ class Request:
         return labels | ({PROBE: self.probe} if self.probe else {})
 
     @property
+    def printed_names(self) -> frozenset[str]:
+        """Return the names of the figures that `values_from` reads."""
+        names: set[str] = set()
+        for expression in self.values_from:
+            groups = re.findall(r"\(\?P<(\w+)>", expression)
+            names |= {*groups} or {expression.partition("=")[0]}
+        return frozenset(names)
+
+    @property
     def is_only_probe(self) -> bool:
         """Return whether nothing but a probe is measured."""
         return not self.command and not self.attached

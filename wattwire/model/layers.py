@@ -52,6 +52,9 @@ LAYERS = (
     Layer("client_take", "client library, taking", "Subscriber ROS2 Common"),
 )
 """Layers in the order of a message's way. Their times add up to its latency."""
+OPTIONAL = ("client_publish", "client_take", "wake_up")
+"""Names of layers that only some client libraries have, or that a subscription without waits lacks.
+"""
 PARTS = tuple(dict.fromkeys(layer.category for layer in LAYERS))
 """The parts of the paper's figure, each of one layer or more."""
 

@@ -38,6 +38,13 @@ def figures_of(result: Watched) -> tuple[dict[str, float], list[str]]:
         if uses[name] == 1:
             own = {f"{name}_{figure}": value for figure, value in _figures(stream)}
             known = {key: float(value) for key, value in own.items() if value is not None}
+            printed = [key for key in known if key in result.printed]
+            known = {key: known[key] for key in known if key not in printed}
+            if printed:
+                notes.append(
+                    f"{listed(printed)}: the value that the command printed is kept, so the figure "
+                    "of the topic with this name is not stored. Give the printed one another name."
+                )
             infinite = [key for key, value in known.items() if math.isinf(value)]
             figures |= {key: known[key] for key in known if key not in infinite}
             if infinite:

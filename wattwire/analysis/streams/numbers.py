@@ -136,6 +136,10 @@ class Watched:
     """Time (s) in the window and movement (s) of each jump of the wall clock."""
     subscribed_s: dict[str, float] = field(default_factory=dict)
     """Topic → time (s) in the window at which the probe subscribed to it."""
+    printed: frozenset[str] = frozenset()
+    """Names of figures that the watched command prints, which no figure of a stream replaces."""
+    remedies: Mapping[str, str] = field(default_factory=dict)
+    """What to do about a situation, as the table of the probe states it."""
 
 
 def watched(graph: Graph, records: Records, begin_ns: int, end_ns: int) -> Watched:

@@ -94,3 +94,10 @@ def test_what_was_not_measured_has_no_figure() -> None:
     )  # fmt: skip
     assert figures(silent) == {}
     assert set(figures(replace(silent, rate_hz=1.0))) == {"_1_rate_hz"}
+
+
+def test_a_figure_that_the_command_printed_is_kept() -> None:
+    printed = frozenset({"camera_image_raw_rate_hz"})
+    known, texts = figures_of(Watched(1.0, [STREAM], Graph(), None, printed=printed))
+    assert {*figures(STREAM)} - {*known} == printed
+    assert "camera_image_raw_rate_hz: the value that the command printed is kept" in texts[0]

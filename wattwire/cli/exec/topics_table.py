@@ -38,6 +38,8 @@ def sentences(watched: WatchedTopics) -> Iterator[str]:
     yield SENTENCES.counts(watched) if watched.topics else SENTENCES.nothing(watched)
     yield from map(SENTENCES.unread, watched.unread)
     yield from map(SENTENCES.mismatch, watched.mismatches)
+    for row in watched.remarks:
+        yield SENTENCES.remark(row, watched)
     if watched.excluded and watched.topics:
         yield SENTENCES.excluded(watched)
     if watched.costs:
@@ -45,7 +47,7 @@ def sentences(watched: WatchedTopics) -> Iterator[str]:
     if watched.unknown:
         yield SENTENCES.unknown(watched)
     if watched.probe:
-        yield SENTENCES.probe(watched.probe)
+        yield SENTENCES.probe(watched)
 
 
 def as_json(watched: WatchedTopics) -> dict[str, Any]:
@@ -56,6 +58,8 @@ def as_json(watched: WatchedTopics) -> dict[str, Any]:
         "streams": [_plain(row) for row in watched.topics],
         "cpu_per_message": [_plain(row) for row in watched.costs],
         "unknown": list(watched.unknown),
+        "repeated": list(watched.repeated),
+        "remarks": [asdict(row) for row in watched.remarks],
         "unread": [asdict(row) for row in watched.unread],
         "excluded": list(watched.excluded),
         "mismatches": [asdict(row) for row in watched.mismatches],
@@ -80,7 +84,7 @@ def _topic(row: WatchedTopic) -> list[str]:
     ]
     return [
         ": ".join(filter(None, (row.variant, row.topic))),
-        row.node,
+        row.publisher,
         _cell(row.rate_hz),
         MISSING if size is None else size_words(size),
         *latencies,

@@ -18,8 +18,8 @@ from wattwire.analysis.streams.numbers import (
     Watched,
 )
 from wattwire.analysis.streams.recorded import Graph
+from wattwire.analysis.streams.remarks import remarks
 from wattwire.catalog import Catalog
-from wattwire.cli.topics.remarks import remarks
 from wattwire.cli.topics.stream_table import lines_of
 from wattwire.stats.series.streams import SequenceFaults
 
@@ -38,7 +38,7 @@ def result(*streams: Stream, graph: Graph | None = None) -> Watched:
 
 def sentences(watched: Watched) -> str:
     catalog = Catalog()
-    return "\n".join(remarks(watched, catalog.probe(next(iter(catalog.probes)))))
+    return "\n".join(remarks(watched, catalog.probe(next(iter(catalog.probes))).remedies))
 
 
 def test_a_row_has_rate_size_latency_age_and_faults() -> None:

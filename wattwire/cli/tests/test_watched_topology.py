@@ -12,7 +12,7 @@ from wattwire.catalog.bags import RECORDER, REMARKS
 from wattwire.catalog.manifest import read_toml
 from wattwire.catalog.topologies import with_topology
 from wattwire.cli.main import main
-from wattwire.cli.topics.recorded_topology import watched_topology
+from wattwire.cli.topics.recorded_topology import _flows, watched_topology
 from wattwire.model.errors import UsageError
 from wattwire.model.study import parse_study
 
@@ -71,3 +71,34 @@ def test_a_source_without_messages_or_of_another_kind_is_refused(tmp_path: Path)
     (tmp_path / "graph.jsonl").write_text("[1]\n", encoding="utf-8")
     with pytest.raises(UsageError, match=r"line 1: found '\[1\]'; allowed: an object"):
         watched_topology(tmp_path / "graph.jsonl")
+
+
+def test_rates_of_publishers_of_a_node_add_up_and_are_means_over_all_windows() -> None:
+    fast, slow = stream("/a", "/n", 100.0), stream("/a", "/n", 50.0)
+    (flow,) = _flows([(5.0, [fast, slow])], {})
+    assert flow["rate_hz"] == 150.0
+    (flow,) = _flows([(5.0, [fast, slow]), (5.0, [])], {})
+    assert flow["rate_hz"] == 75.0
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b'{"kind": "stream", "topic": "/a"}\n', r"line 1: found a stream without node, type, .*"),
+        (b'{"kind": "reader", "topic": "/a"}\n', r"line 1: found a reader without node; allowed:"),
+        (b'{"kind": "x"}\n\xff\xfe\n', r"graph.jsonl: line 2: found .*; allowed: an object"),
+    ],
+)
+def test_lines_of_another_program_are_refused(tmp_path: Path, data: bytes, message: str) -> None:
+    (tmp_path / "graph.jsonl").write_bytes(data)
+    with pytest.raises(UsageError, match=message):
+        watched_topology(tmp_path / "graph.jsonl")
+
+
+def test_a_campaign_with_variants_is_refused(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    variants = ["--variant", "base=true", "--variant", "head=true"]
+    words = ["exec", *variants, "--repeat", "1", "--no-report", "--campaign", "c"]
+    main(words)
+    with pytest.raises(UsageError, match="found the variants base and head"):
+        watched_topology(Path("c"))

@@ -11,12 +11,18 @@ from wattwire.catalog.bags import RECORDER, REMARKS, known_qos
 from wattwire.model.errors import UsageError
 from wattwire.model.flows import PAYLOAD_BYTES, RATE_HZ, plain_name
 from wattwire.model.verdict import Verdict
+from wattwire.model.words import listed
 from wattwire.store import Campaign
 
 JOURNAL = "journal.sqlite"
 LINES = ".jsonl"
 """Ending of a file of `wattwire topics --json`."""
 NO_RECEIVER = "no subscription was seen; name the node that receives it"
+KEYS = {
+    "stream": ("topic", "node", "type", "messages", "rate_hz", "bytes_mean", "qos", "window_s"),
+    "reader": ("topic", "node"),
+}
+"""Kind of a line → the keys that it needs."""
 Windows = Sequence[tuple[float, Sequence[Mapping[str, Any]]]]
 """Length (s) and streams of each window."""
 
@@ -29,7 +35,8 @@ def is_watched(path: Path) -> bool:
 def watched_topology(path: Path) -> dict[str, Any]:
     """Return the table of the topology that a probe watched; its flows can have REMARKS.
 
-    Sizes and rates are means over the windows. Raises UsageError for a source without messages.
+    Sizes are means over the messages. Rates are means over the windows; those of publishers of one
+    node add up. Raises UsageError for a source without messages, and for one with variants.
     """
     windows, readers = _of_lines(path) if path.is_file() else _of_campaign(path)
     flows = list(_flows(windows, _receivers(readers)))
@@ -46,6 +53,12 @@ def watched_topology(path: Path) -> dict[str, Any]:
 def _of_campaign(path: Path) -> tuple[Windows, list[Mapping[str, Any]]]:
     campaign = Campaign(path)
     try:
+        if variants := campaign.study.variants:
+            raise UsageError(
+                f"{path}: found the variants {listed(list(variants))}, which can have different "
+                "graphs; allowed: a campaign of one. Repeat `wattwire exec --topics` with the "
+                "command of one variant."
+            )
         done = [a for a in campaign.journal.attempts() if a.state == "done" and a.folder]
         runs = [campaign.run(str(attempt.folder)) for attempt in done]
     finally:
@@ -62,15 +75,19 @@ def _of_lines(path: Path) -> tuple[Windows, list[Mapping[str, Any]]]:
     """Return the only window of a file, as --live prints others, and its readers."""
     streams: list[Mapping[str, Any]] = []
     readers: list[Mapping[str, Any]] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, data in enumerate(path.read_bytes().splitlines(), 1):
+        line = data.decode(errors="replace")
+        allowed = "allowed: an object with a kind, as `wattwire topics --json` prints"
         try:
             fact = json.loads(line)
             kind = fact["kind"]
         except (ValueError, TypeError, KeyError):
+            raise UsageError(f"{path}: line {number}: found {line[:60]!r}; {allowed}") from None
+        lacking = [key for key in KEYS.get(kind, ()) if key not in fact]
+        if lacking:
             raise UsageError(
-                f"{path}: line {number}: found {line[:60]!r}; allowed: an object with a kind, as "
-                "`wattwire topics --json` prints"
-            ) from None
+                f"{path}: line {number}: found a {kind} without {listed(lacking)}; {allowed}"
+            )
         if kind == "stream":
             streams.append(fact)
         elif kind == "reader":
@@ -100,10 +117,8 @@ def _flows(windows: Windows, receivers: Mapping[str, list[str]]) -> Iterator[dic
     for (topic, sender), of_windows in sorted(groups.items()):
         remarks: dict[str, str] = {}
         messages = sum(stream["messages"] for _, stream in of_windows)
-        total_s = sum(window_s for window_s, _ in of_windows)
-        rates_hz = [stream["rate_hz"] for _, stream in of_windows]
-        known_hz = [rate_hz for rate_hz in rates_hz if rate_hz is not None]
-        rate_hz = sum(known_hz) / len(known_hz) if known_hz else messages / total_s
+        rate_hz = sum(map(_rate_hz, of_windows)) / len(windows)
+        total_s = sum(window_s for window_s, _ in windows)
         if rate_hz < RATE_HZ[0]:
             remarks["rate_hz"] = f"{messages} messages in {total_s:.3g} s; the least rate"
         sizes = sum(s["messages"] * s["bytes_mean"] for _, s in of_windows) / messages
@@ -124,3 +139,10 @@ def _flows(windows: Windows, receivers: Mapping[str, list[str]]) -> Iterator[dic
         if qos := known_qos(last["qos"] or {}):
             flow["qos"] = qos
         yield {**flow, REMARKS: remarks} if remarks else flow
+
+
+def _rate_hz(of_window: tuple[float, Mapping[str, Any]]) -> float:
+    """Return the rate of a stream in a window; without a known one, that of its messages."""
+    window_s, stream = of_window
+    known_hz = stream["rate_hz"]
+    return float(stream["messages"] / window_s if known_hz is None else known_hz)

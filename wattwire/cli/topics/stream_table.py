@@ -16,6 +16,7 @@ from wattwire.analysis.streams.numbers import (
     Stream,
     Watched,
 )
+from wattwire.analysis.streams.remarks import NEVER
 from wattwire.cli import wrap
 from wattwire.cli.quantities import size_words
 from wattwire.model.words import MISSING, count, duration, listed, number
@@ -27,8 +28,6 @@ TITLES = (
 OMITTED_FIRST = ("± ms", "per s", "size", "p95 µs", "reordered", "max µs", "p99 µs")
 """Columns that a narrow screen omits, in this order."""
 UNSEQUENCED = "no seq."
-NEVER = "∞"
-"""Percentile that falls on lost messages."""
 REASONS = {
     OTHER_HOST: "other host",
     NO_TIME: "no time",

@@ -15,11 +15,11 @@ from typing import Any
 
 from wattwire import stats
 from wattwire.analysis.streams.numbers import Watched, watched
+from wattwire.analysis.streams.remarks import remarks
 from wattwire.catalog import Catalog, Probe
 from wattwire.cli import wrap
 from wattwire.cli.quantities import duration_s
 from wattwire.cli.topics.probe_build import built, checked_patterns, chosen_probe, probe_agent
-from wattwire.cli.topics.remarks import remarks
 from wattwire.cli.topics.stream_table import lines_of
 from wattwire.model.errors import EXIT_NOTHING_USABLE, EXIT_OK, UsageError, WattwireError
 from wattwire.model.words import confidence, number, plural
@@ -178,7 +178,7 @@ def show_result(
     result: Watched, probe: Probe, as_json: bool, window: tuple[int, int] = (1, 1)
 ) -> None:
     """Print the final numbers of a window of so many, the probe's cost and the remarks."""
-    sentences = list(remarks(result, probe))
+    sentences = list(remarks(result, probe.remedies))
     if not as_json:
         if window[1] > 1:
             print(f"Window {window[0]} of {window[1]}; the page has all of them.")

@@ -313,7 +313,13 @@ class CommandResults(Collected):
         per_message = None if used_ns is None or not messages else used_ns / 1000 / messages
         printed = {**record.values}
         if record.topics is not None:
-            printed |= cpu_per_message(record.topics, self.processes)
+            of_processes = cpu_per_message(record.topics, self.processes)
+            for name in of_processes.keys() & printed.keys():
+                record.notes.append(
+                    f"{name}: the value that the command printed is kept, so the "
+                    "CPU time per message of the process is not stored"
+                )
+            printed = of_processes | printed
         return {
             "window_s": self._window_s,
             "cost_window_s": self._window_s,

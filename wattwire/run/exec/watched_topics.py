@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from wattwire.analysis.streams.figures import CPU_FIGURE, figures_of, identifier
 from wattwire.analysis.streams.numbers import Stream, Watched, watched
 from wattwire.analysis.streams.recorded import Graph, ProbeFiles
+from wattwire.analysis.streams.remarks import unusual
+from wattwire.catalog import Catalog
 from wattwire.model.deployment import PROBE, Request
 from wattwire.model.errors import MissingError
 from wattwire.model.words import duration
@@ -61,7 +63,9 @@ class ProbeOfRun:
     def watched(self, span: tuple[int, int]) -> Watched:
         """Return the numbers of the window (begin and end, ns)."""
         files = ProbeFiles(self._folder)
-        return watched(files.read_facts(), files.read_records(), *span)
+        result = watched(files.read_facts(), files.read_records(), *span)
+        remedies = Catalog().probe(self._request.probe).remedies
+        return replace(result, printed=self._request.printed_names, remedies=remedies)
 
 
 def notes_of(result: Watched) -> Iterator[str]:
@@ -76,17 +80,19 @@ def notes_of(result: Watched) -> Iterator[str]:
 
 
 def document_of(result: Watched, members: Iterable[Member]) -> dict[str, Any]:
-    """Return the run document's part: the streams, their readers, and what was not read.
+    """Return the run document's part: the streams, their readers, remarks, and what was not read.
 
     A stream has the `pid` of the process that published it, and a reader that of its process; None
-    if it is none of the measured `members`, or if the middleware does not tell.
+    if it is none of the measured `members`, or if the middleware does not tell. `published` is the
+    number of messages: of a stream, or of all streams that match a reader.
     """
     graph, members = result.graph, list(members)
     facts = {fact["gid"]: fact for fact in graph.streams.values()}
     return {
         "window_s": result.window_s,
         "streams": [
-            {**stream.as_json(), "pid": pid_of(facts.get(stream.gid, {}), members)}
+            {**stream.as_json(), "published": _published(stream),
+             "pid": pid_of(facts.get(stream.gid, {}), members)}
             for stream in result.streams
         ],
         "readers": list(_readers(graph, result.streams, members)),
@@ -97,8 +103,16 @@ def document_of(result: Watched, members: Iterable[Member]) -> dict[str, Any]:
         ],
         "excluded": sorted(graph.scan.get("excluded", [])),
         "mismatches": graph.mismatches,
+        "remarks": list(unusual(result, result.remedies)),
         "cost": None if result.cost is None else asdict(result.cost),
-    }
+    }  # fmt: skip
+
+
+def _published(stream: Stream) -> int:
+    """Return the number of messages, which are those that the probe took if it sees no numbers."""
+    if stream.faults is None:
+        return stream.messages
+    return stream.messages + stream.faults.lost - stream.faults.repeated
 
 
 def pid_of(endpoint: Mapping[str, Any], members: Iterable[Member]) -> int | None:
@@ -118,14 +132,26 @@ def pid_of(endpoint: Mapping[str, Any], members: Iterable[Member]) -> int | None
 def _readers(
     graph: Graph, streams: Iterable[Stream], members: list[Member]
 ) -> Iterator[dict[str, Any]]:
-    """Yield each subscription with the number of messages that were published for it."""
+    """Yield each reader with the number of messages that were published for it.
+
+    `subscriptions` is their number of a node in a process on a topic. They are one reader, because
+    the facts do not tell whether they followed one another.
+    """
     apart = {(fact["sending_gid"], fact["receiving_gid"]) for fact in graph.mismatches}
+    readers: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for fact in graph.readers.values():
-        own = [s for s in streams if s.topic == fact["topic"] and (s.gid, fact["gid"]) not in apart]
+        number = fact["process"] and tuple(fact["process"].values())
+        readers.setdefault((fact["topic"], fact["node"], number), []).append(fact)
+    for (topic, *_), facts in readers.items():
+        own = [
+            stream for stream in streams
+            if stream.topic == topic and any((stream.gid, f["gid"]) not in apart for f in facts)
+        ]  # fmt: skip
         yield {
-            **{name: fact[name] for name in ("topic", "node", "qos")},
-            "pid": pid_of(fact, members),
-            "messages": sum(stream.messages for stream in own),
+            **{name: facts[-1][name] for name in ("topic", "node", "qos")},
+            "pid": pid_of(facts[-1], members),
+            "subscriptions": len(facts),
+            "published": sum(map(_published, own)),
         }
 
 
@@ -140,7 +166,7 @@ def cpu_per_message(
     handled: dict[int, int] = {}
     for end in (*document["streams"], *document["readers"]):
         if end["pid"] is not None:
-            handled[end["pid"]] = handled.get(end["pid"], 0) + end["messages"]
+            handled[end["pid"]] = handled.get(end["pid"], 0) + end["published"]
     rows = [row for row in processes if handled.get(row.get("pid", 0)) and row["cpu_s"]]
     names = [identifier(row["process"]) for row in rows]
     return {

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from wattwire.model.layers import LAYERS
+from wattwire.model.layers import LAYERS, OPTIONAL
 from wattwire.run.layers.arrivals import arrivals
 from wattwire.run.layers.ends import (
     APPLICATION,
@@ -29,8 +29,6 @@ from wattwire.run.layers.recordings import Endpoint, Recording, Times
 
 MESSAGE = "message"
 STARTED_BY = {APPLICATION: "application", TIMER: "timer", SERVICE: "service"}
-OPTIONAL = ("client_publish", "client_take", "wake_up")
-"""Layers that only some client libraries have, or that a subscription without waits lacks."""
 
 
 @dataclass(frozen=True)

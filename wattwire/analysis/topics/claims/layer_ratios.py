@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -21,7 +22,7 @@ from wattwire.analysis.dataset import (
 from wattwire.analysis.topics.claims.verdicts import Comparison, Result
 from wattwire.analysis.topics.layers.profiled import medians_us, run_document
 from wattwire.model import words
-from wattwire.model.layers import LAYERS
+from wattwire.model.layers import LAYERS, OPTIONAL
 from wattwire.model.publication.claims import Claim
 from wattwire.model.study import PROFILED
 
@@ -58,8 +59,9 @@ def why_none(evidence: Evidence) -> str:
 def ratio(evidence: Evidence, claim: Claim, item: Comparison, level: float) -> Result:
     """Return the ratio of the left to the right layers at confidence `level`, or why there is none.
 
-    It is the geometric mean over the valid recording runs of the treatments, times the claim's
-    multiples. Differences between the treatments widen its interval.
+    A side is the sum of the medians of its layers. The ratio is the geometric mean over the valid
+    recording runs of the treatments, times the claim's multiples. Differences between the
+    treatments widen its interval.
     """
     frame = evidence.profiled
     is_used = (frame["verdict"] == "valid").to_numpy() & rows_at(frame, item.at)
@@ -70,7 +72,10 @@ def ratio(evidence: Evidence, claim: Claim, item: Comparison, level: float) -> R
         return stats.NotComputable("no run that records layers is valid")
     ratios = []
     for row in rows.iter_rows(named=True):
-        times_us = medians_us(run_document(evidence, row))
+        document = run_document(evidence, row)
+        if title := _lacking(document):
+            return stats.NotComputable(f"a run records no {title}, whose time is in other layers")
+        times_us = medians_us(document)
         left_us, right_us = (
             sum(times_us.get(layer.name, 0.0) for layer in LAYERS if layer.category in parts)
             for parts in (claim.left_layers, claim.right_layers)
@@ -88,3 +93,14 @@ def ratio(evidence: Evidence, claim: Claim, item: Comparison, level: float) -> R
         low=times * result.low,
         high=times * result.high,
     )
+
+
+def _lacking(document: Mapping[str, Any]) -> str:
+    """Return the title of a layer that each message has and that a hop lacks; "" without one."""
+    hops = [hop["layer_medians_ns"] for hop in document["layers"]["topics"] if hop["deliveries"]]
+    lacking = (
+        layer.title
+        for layer in LAYERS
+        if layer.name not in OPTIONAL and any(hop[layer.name] is None for hop in hops)
+    )
+    return next(lacking, "")

@@ -61,11 +61,12 @@ def claims(evidence: Evidence, answers: Answers) -> DecidedClaims:
         comparisons = list(find(evidence, claim))
         requested.append((claim, comparisons, _fits(evidence, claim, comparisons)))
     numbers = {
-        repr((claim.response, claim.left_layers, item.left, item.right, item.at))
+        repr((claim.response, claim.left_layers, claim.right_layers, claim.where,
+              item.left, item.right, item.at))
         for claim, comparisons, fits in requested
         for item, fit in zip(comparisons, fits, strict=True)
         if isinstance(_ratio(evidence, claim, item, fit, CONFIDENCE), stats.Interval)
-    }
+    }  # fmt: skip
     family = max(1, len(numbers))
     level = stats.bonferroni(interval_confidence(evidence), family)
     items = []

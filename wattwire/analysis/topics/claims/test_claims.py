@@ -19,7 +19,7 @@ from wattwire.analysis.document import document
 from wattwire.analysis.topics.claims.numbers import claims as decided_claims
 from wattwire.analysis.topics.claims.verdicts import DecidedClaims
 from wattwire.model.errors import UsageError
-from wattwire.model.layers import LAYERS
+from wattwire.model.layers import LAYERS, OPTIONAL
 from wattwire.model.study import apply_preset, parse_study
 from wattwire.report.parts import Table
 from wattwire.report.tests.planted import planted
@@ -275,9 +275,11 @@ OVERHEAD = {
 }  # fmt: skip
 
 
-def decide_layers(folder: Path, ratios: Sequence[float], **changes: Any) -> DecidedClaims:
-    """Return the claim OVERHEAD, decided by recording runs with these ratios of their layers."""
-    document = study_document([OVERHEAD | changes])
+def decide_layers(
+    folder: Path, ratios: Sequence[float], *others: Mapping[str, Any], lacking: Sequence[str] = ()
+) -> DecidedClaims:
+    """Return OVERHEAD and its changes, decided by recording runs with these ratios of layers."""
+    document = study_document([OVERHEAD, *(OVERHEAD | changes for changes in others)])
     treatments = [{"variant": "ros", "payload_bytes": size} for size in SIZES]
     evidence = planted(folder / "c", document, treatments, lambda _: 1.0, 1)
     entries = [{**entry, "control": "layers", "treatment_key": repr(entry["treatment"])}
@@ -286,8 +288,9 @@ def decide_layers(folder: Path, ratios: Sequence[float], **changes: Any) -> Deci
     evidence.profiled = evidence.usable.head(len(ratios))
     documents = {}
     for row, ratio in zip(evidence.profiled.iter_rows(named=True), ratios, strict=True):
-        medians = dict.fromkeys((layer.name for layer in LAYERS), None)
+        medians = {layer.name: None if layer.name in OPTIONAL else 0.0 for layer in LAYERS}
         medians |= {"dds_write": 600.0, "transport": 400.0, "rmw_publish": 1000.0 * (ratio - 1)}
+        medians |= dict.fromkeys(lacking, None)
         hop = {"deliveries": 9, "layer_medians_ns": medians}
         documents[f"{row['run']}-{row['attempt']}"] = {"layers": {"topics": [hop, hop]}}
     evidence.reader.run = documents.__getitem__  # type: ignore[method-assign]
@@ -313,6 +316,23 @@ def test_a_claim_on_layers_without_enough_runs_states_the_reason(tmp_path):
     (item,) = decide_layers(tmp_path / "two", (1.2, 1.3)).items
     assert item.verdict == "not answerable"
     assert "there are only 2 runs, and at least 3 are needed" in SENTENCES.sentence(item)
+
+
+def test_a_run_without_a_layer_decides_no_claim_on_layers(tmp_path):
+    of_runs = (1.20, 1.21, 1.22)
+    for lacking, title in (("dds_take", "DDS take"), ("rmw_take", "rmw, taking")):
+        (item,) = decide_layers(tmp_path / lacking, of_runs, lacking=[lacking]).items
+        assert item.verdict == "not answerable"
+        assert f"a run records no {title}" in SENTENCES.sentence(item)
+    (item,) = decide_layers(tmp_path / "optional", of_runs, lacking=OPTIONAL).items
+    assert item.verdict == "shown"
+
+
+def test_claims_with_other_layers_or_treatments_are_other_members_of_the_family(tmp_path):
+    others = ({"left_times": 2}, {"right_layers": ["Publisher rmw"]}, {"where": {}})
+    for number, family in ((1, 1), (2, 2), (3, 3)):
+        decided = decide_layers(tmp_path / str(number), (1.2, 1.21, 1.22), *others[:number])
+        assert decided.family == family
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ def _watched(evidence: Evidence, watched: WatchedTopics, variant: str) -> list[G
                  if w.variant == variant and "topics" in w.run]  # fmt: skip
     readers = dict.fromkeys(
         (reader["topic"], reader["node"])
-        for document in documents for reader in document["readers"] if reader["messages"]
+        for document in documents for reader in document["readers"] if reader["published"]
     )  # fmt: skip
     apart = {(m.topic, m.sender, m.receiver) for m in watched.mismatches}
     return [

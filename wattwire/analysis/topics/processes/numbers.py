@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wattwire.analysis.charts import BOX_RUNS_MIN, LINEAR, Chart, rounded
 from wattwire.analysis.dataset import Evidence
@@ -107,13 +107,20 @@ class Processes:
 
     tables: tuple[Costs, ...] = ()
     charts: tuple[Repeats, ...] = ()
+    charts_left_out: int = 0
     runs_of_box: int = BOX_RUNS_MIN
 
 
 def processes(evidence: Evidence) -> Processes:
     """Return the costs of a command or of its variants."""
     tables = tables_of(evidence.reader)
-    return Processes(tuple(map(costs, tables)), tuple(repeats_drawn(tables)))
+    return replace(with_charts(tables), tables=tuple(map(costs, tables)))
+
+
+def with_charts(tables: Sequence[Executed]) -> Processes:
+    """Return the first CHARTS_MAX charts of the repeats, and the number of the others."""
+    drawn = repeats_drawn(tables)
+    return Processes((), tuple(drawn[:CHARTS_MAX]), max(0, len(drawn) - CHARTS_MAX))
 
 
 def costs(executed: Executed) -> Costs:
@@ -148,11 +155,11 @@ def _cost(row: Row, name: str) -> Cost:
 
 
 def repeats_drawn(tables: Sequence[Executed]) -> list[Repeats]:
-    """Return the repeats of each printed figure, of the wall time and of the CPU time."""
+    """Return the repeats of the wall time, of the CPU time, and of each printed figure."""
     names = [table.variant or subject(table.request) for table in tables]
     by_key = {figure.key: figure for table in tables for figure in whole_figures(table)}
     drawn = []
-    for key, figure in by_key.items():
+    for key, figure in sorted(by_key.items(), key=lambda item: item[0] not in COSTS_DRAWN):
         points = [
             {"value": rounded(value), "run": run, "panel": ""}
             | dict.fromkeys(("colour", "row", "treatment"), name)
@@ -164,7 +171,7 @@ def repeats_drawn(tables: Sequence[Executed]) -> list[Repeats]:
             part_of_id = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")
             chart = Chart(points, names, rows=names, x_scale=LINEAR)
             drawn.append(Repeats(f"repeats-{part_of_id}", figure.title, figure.unit, chart))
-    return drawn[:CHARTS_MAX]
+    return drawn
 
 
 def _is_printed(figure: Figure) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from wattwire.analysis.topics.processes.ends import Cause, Failures, early_ends, failures
 from wattwire.analysis.topics.processes.executed import Executed, Row, _fold, executed
-from wattwire.analysis.topics.processes.numbers import Processes, costs, repeats_drawn
+from wattwire.analysis.topics.processes.numbers import Processes, costs, repeats_drawn, with_charts
 from wattwire.model.deployment import Request, Target
 from wattwire.report.parts import Figure, Table
 from wattwire.report.topic_page import Sentences, topic_page
@@ -104,7 +105,7 @@ def test_the_page_draws_the_repeats_of_printed_figures_and_of_times() -> None:
     def drawn(repeats: int) -> list[str]:
         return [item.title for item in repeats_drawn([executed_of(PRINTED[:repeats], request)])]
 
-    assert drawn(2) == ["p50_ms", "wall time", "CPU time"]
+    assert drawn(2) == ["wall time", "CPU time", "p50_ms"]
     assert drawn(1) == []
 
 
@@ -118,7 +119,7 @@ def test_the_page_marks_lower_bounds_and_omits_columns_without_values() -> None:
     assert section is not None
     whole, *figures, processes = section.parts
     assert [figure.id for figure in figures if isinstance(figure, Figure)] == [
-        "repeats-value-p50-ms", "repeats-window-s", "repeats-cpu-s",
+        "repeats-window-s", "repeats-cpu-s", "repeats-value-p50-ms",
     ]  # fmt: skip
     assert isinstance(whole, Table) and isinstance(processes, Table)
     by_key = {line["figure"]: line for line in whole.rows}
@@ -137,3 +138,24 @@ def test_with_variants_the_title_has_only_their_failures() -> None:
     assert len(topic_page("processes", Processes((one,))).sentences) == 1
     both = topic_page("processes", Processes((one, other))).sentences
     assert [sentence.text for sentence in both] == [WORDS.failed(other.failures)]
+
+
+def test_a_printed_figure_whose_name_ends_like_one_of_a_probe_is_printed() -> None:
+    names = ("loop_latency_p50_us", "scan_rate_hz", "loss_rate_hz", "scan_latency_p50_us")
+    expressions = (names[0], r"scan_rate_hz=at (\d+)", r"loss (?P<loss_rate_hz>\d+)")
+    request = Request(command=("x",), probe="mw/probe", values_from=expressions)
+    row = {**PRINTED[0], **{f"value.{name}": 5.0 for name in names}}
+    by_name = {f.title: f.is_of_probe for f in costs(executed_of([row], request)).figures}
+    assert [by_name[name] for name in names] == [False, False, False, True]
+    assert names[0] in {figure.title for figure in costs(executed_of([row], request)).printed}
+
+
+def test_the_times_are_drawn_before_the_cut_and_the_number_left_out_is_stated() -> None:
+    topics = [f"value.t{at}_latency_p50_us" for at in range(15)]
+    rows = [{**row, **dict.fromkeys(topics, 5.0)} for row in PRINTED]
+    request = Request(command=("x",), probe="mw/probe")
+    result = with_charts([executed_of(rows, request)])
+    assert [chart.title for chart in result.charts[:2]] == ["wall time", "CPU time"]
+    assert (len(result.charts), result.charts_left_out) == (12, 6)
+    result = replace(result, tables=(costs(executed_of(rows, request)),))
+    assert "6 further figures have no chart" in " ".join(topic_page("processes", result).texts)

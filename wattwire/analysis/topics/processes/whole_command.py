@@ -78,7 +78,8 @@ def printed_figures(executed: Executed) -> list[Figure]:
         values = executed.values(name) if is_printed(name.partition(".")[0]) else []
         if values and (metric := find(name)):
             title = name.partition(".")[2]
-            is_of_probe = bool(executed.request.probe) and title.endswith(ENDS)
+            has_end = bool(executed.request.probe) and title.endswith(ENDS)
+            is_of_probe = has_end and title not in executed.request.printed_names
             figures.append(Figure(name, title, metric.unit, tuple(values), False, is_of_probe))
     return figures
 

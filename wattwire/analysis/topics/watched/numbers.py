@@ -7,6 +7,8 @@ the process over the messages of this topic.
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,24 +16,31 @@ from typing import Any
 import polars as pl
 
 from wattwire.analysis.dataset import Evidence
-from wattwire.analysis.streams.numbers import LOST
+from wattwire.analysis.streams.numbers import LOST, SHARES
 from wattwire.analysis.topics.processes.executed import Value, labels_of, mean_of
 from wattwire.model.variants import FACTOR
 
 PUBLISHES, RECEIVES = "publishes", "receives"
+GID_PART_MIN = 4
+"""Least number of digits of a gid that distinguish publishers."""
+NUMBER = re.compile(r"(?<![\w/])\d[\d.,]*(?: (?:ns|µs|ms|s|min)\b)?")
+"""A number in a sentence, with a unit of time; not a part of a name."""
 
 
 @dataclass(frozen=True)
 class WatchedTopic:
-    """The messages of a node on a topic, as means over the windows; None if unknown.
+    """The messages of a publisher on a topic, as means over the windows; None if unknown.
 
-    `is_lost` names the percentiles that fall on lost messages, which are infinitely late.
-    `no_latency` is the reason for a missing latency. `process` is "" if it is unknown.
+    `publisher` is its `node`, with a part of its gid if the node has several on the topic. Such a
+    gid is of one window only. `is_lost` names the percentiles that fall on lost messages, which are
+    infinitely late. `no_latency` is the reason for a missing latency. `process` is "" if it is
+    unknown.
     """
 
     variant: str
     topic: str
     node: str
+    publisher: str
     process: str
     type: str
     reliability: str
@@ -91,6 +100,14 @@ class Mismatch:
 
 
 @dataclass(frozen=True)
+class Remark:
+    """A sentence on what is unusual in `windows` windows, with the numbers of the first of them."""
+
+    text: str
+    windows: int
+
+
+@dataclass(frozen=True)
 class ProbeCosts:
     """The costs of the probe as means over the windows. Memory is the highest, in MiB."""
 
@@ -103,7 +120,9 @@ class ProbeCosts:
 class WatchedTopics:
     """What a probe watched in the windows of a campaign; empty without a probe.
 
-    `unknown` are the nodes and topics whose process is not known, or is not measured.
+    `unknown` are the nodes and topics whose process is not known, or is not measured, and
+    `repeated` the readers that had several subscriptions. `remarks` are the sentences on what is
+    unusual in a window.
     """
 
     windows: int = 0
@@ -111,22 +130,20 @@ class WatchedTopics:
     topics: tuple[WatchedTopic, ...] = ()
     costs: tuple[MessageCost, ...] = ()
     unknown: tuple[str, ...] = ()
+    repeated: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
     unread: tuple[Unread, ...] = ()
     excluded: tuple[str, ...] = ()
     mismatches: tuple[Mismatch, ...] = ()
     probe: ProbeCosts | None = None
     has_processes: bool = False
+    has_unnumbered: bool = False
+    """Whether messages of a topic have no numbers, so that lost ones are unknown."""
 
     @property
     def has_bounds(self) -> bool:
         """Whether a cost is an upper bound."""
         return any(cost.bound_us is not None for cost in self.costs)
-
-    @property
-    def several(self) -> tuple[str, ...]:
-        """The topics with several publishing nodes."""
-        names = [row.topic for row in self.topics]
-        return tuple(dict.fromkeys(name for name in names if names.count(name) > 1))
 
 
 @dataclass(frozen=True)
@@ -159,6 +176,8 @@ def watched_topics(evidence: Evidence) -> WatchedTopics:
         topics=tuple(_topics(windows)),
         costs=tuple(_costs(windows)),
         unknown=tuple(_unknown(windows)),
+        repeated=tuple(dict.fromkeys(_repeated(documents))),
+        remarks=tuple(_remarks(documents)),
         unread=tuple(dict.fromkeys(Unread(**row) for d in documents for row in d["unread"])),
         excluded=tuple(dict.fromkeys(name for d in documents for name in d["excluded"])),
         mismatches=tuple(
@@ -170,6 +189,9 @@ def watched_topics(evidence: Evidence) -> WatchedTopics:
         ),
         probe=_probe([d["cost"] for d in documents if d["cost"] is not None]),
         has_processes=not request.is_only_probe,
+        has_unnumbered=any(
+            s["messages"] and s["faults"] is None for d in documents for s in d["streams"]
+        ),
     )  # fmt: skip
 
 
@@ -215,11 +237,17 @@ def _grouped(
 
 
 def _topics(windows: Sequence[Window]) -> Iterator[WatchedTopic]:
-    def key(window: Window, stream: Mapping[str, Any]) -> tuple[str, str, str] | None:
-        named = (window.variant, stream["topic"], stream["node"] or stream["gid"])
-        return named if stream["messages"] else None
+    parts = {id(window): _distinct_parts(window.document["streams"]) for window in windows}
 
-    for (variant, topic, node), ends in _grouped(windows, "streams", key).items():
+    def key(window: Window, stream: Mapping[str, Any]) -> tuple[str, str, str, str] | None:
+        node, part = (
+            stream["node"] or stream["gid"],
+            parts[id(window)].get((stream["topic"], stream["gid"])),
+        )
+        publisher = f"{node} ({part})" if part else node
+        return (window.variant, stream["topic"], node, publisher) if stream["messages"] else None
+
+    for (variant, topic, node, publisher), ends in _grouped(windows, "streams", key).items():
         streams = [stream for _, stream in ends]
         processes = {window.labels.get(stream["pid"], "") for window, stream in ends}
         last = streams[-1]
@@ -227,11 +255,12 @@ def _topics(windows: Sequence[Window]) -> Iterator[WatchedTopic]:
         ages = [s["age"] for s in streams if s["age"] is not None]
         faults = [s["faults"] for s in streams if s["faults"] is not None]
         reasons = [latency["reasons"] for latency in latencies]
-        lost = {n for r in reasons for n, why in r.items() if why == LOST}
+        lost = {n for r in reasons for n, why in r.items() if n in SHARES and why == LOST}
         yield WatchedTopic(
             variant=variant,
             topic=topic,
             node=node,
+            publisher=publisher,
             process=processes.pop() if len(processes) == 1 else "",
             type=last["type"],
             reliability=str((last["qos"] or {}).get("reliability", "")),
@@ -240,13 +269,46 @@ def _topics(windows: Sequence[Window]) -> Iterator[WatchedTopic]:
             **{n: _mean(streams, n)
                for n in ("rate_hz", "interval_sd_ms", "bytes_mean", "bytes_per_s")},
             **{n: None if n in lost else _mean(latencies, n)
-               for n in ("p50_us", "p95_us", "p99_us")},
+               for n in SHARES},
             age_p50_us=_mean(ages, "p50_us"),
             lost=_mean(faults, "lost"),
             reordered=_mean(faults, "reordered"),
             is_lost=tuple(sorted(lost)),
             no_latency="" if latencies else last["no_latency"],
         )  # fmt: skip
+
+
+def _distinct_parts(streams: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+    """Return topic and gid → what distinguishes the gid, where a node has several on the topic."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for stream in streams:
+        if stream["messages"] and stream["node"]:
+            groups.setdefault((stream["topic"], stream["node"]), []).append(stream["gid"])
+    parts: dict[tuple[str, str], str] = {}
+    for (topic, _), gids in groups.items():
+        begin = len(os.path.commonprefix(gids))
+        lengths = range(GID_PART_MIN, max(map(len, gids)) + 1)
+        own = ({(topic, gid): gid[begin : begin + length] for gid in gids} for length in lengths)
+        if len(gids) > 1:
+            parts |= next((p for p in own if len({*p.values()}) == len(gids)), {})
+    return parts
+
+
+def _repeated(documents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the readers that had several subscriptions in a window."""
+    for document in documents:
+        for reader in document["readers"]:
+            if reader["subscriptions"] > 1:
+                yield f"{reader['topic']} ({reader['node']})"
+
+
+def _remarks(documents: Sequence[Mapping[str, Any]]) -> Iterator[Remark]:
+    """Yield the sentences of all windows. Sentences that differ only in numbers are one."""
+    kinds: dict[str, list[str]] = {}
+    for document in documents:
+        for text in document["remarks"]:
+            kinds.setdefault(NUMBER.sub("#", text), []).append(text)
+    yield from (Remark(texts[0], len(texts)) for texts in kinds.values())
 
 
 def _mean(rows: Iterable[Mapping[str, Any]], key: str) -> Value:
@@ -262,7 +324,7 @@ def _costs(windows: Sequence[Window]) -> Iterator[MessageCost]:
             window: Window, end: Mapping[str, Any], way: str = way
         ) -> tuple[str, str, str, str] | None:
             label = window.labels.get(end["pid"])
-            is_known = label is not None and end["pid"] in window.cpu_s and end["messages"]
+            is_known = label is not None and end["pid"] in window.cpu_s and end["published"]
             return (window.variant, str(label), way, end["topic"]) if is_known else None
 
         for (variant, label, *named), ends in _grouped(windows, table, key).items():
@@ -289,7 +351,7 @@ def _cost(variant: str, label: str, topic: str, way: str, ends: Ends, topics: in
     by_window: dict[int, tuple[Window, int, set[int]]] = {}
     for window, end in ends:
         _, messages, pids = by_window.get(id(window), (window, 0, set()))
-        by_window[id(window)] = (window, messages + end["messages"], {*pids, end["pid"]})
+        by_window[id(window)] = (window, messages + end["published"], {*pids, end["pid"]})
     costs_us = [
         1e6 * sum(window.cpu_s[pid] for pid in pids) / messages
         for window, messages, pids in by_window.values()
@@ -313,7 +375,7 @@ def _unknown(windows: Sequence[Window]) -> Iterator[str]:
     """Yield the publishers and subscriptions without a measured process."""
 
     def key(window: Window, end: Mapping[str, Any]) -> tuple[str, str] | None:
-        is_known = end["pid"] in window.labels or not end["messages"]
+        is_known = end["pid"] in window.labels or not end["published"]
         return None if is_known else (end["topic"], end["node"] or "an unknown node")
 
     names = {*_grouped(windows, "streams", key), *_grouped(windows, "readers", key)}

@@ -30,12 +30,13 @@ def stream(topic: str, pid: int | None, messages: int, **changes: Any) -> dict[s
         "interval_sd_ms": 0.5, "bytes_mean": 24.0, "bytes_per_s": 24.0 * messages / 10.0,
         "latency": {**P50_US, "count": messages, "reasons": {"p95_us": "too_few"}},
         "no_latency": "", "age": None, "faults": {"lost": 0, "reordered": 0, "repeated": 0},
-        "pid": pid, **changes,
+        "pid": pid, "published": messages, **changes,
     }  # fmt: skip
 
 
 def reader(topic: str, pid: int | None, messages: int) -> dict[str, Any]:
-    return {"topic": topic, "node": f"/n{pid}", "qos": {}, "pid": pid, "messages": messages}
+    return {"topic": topic, "node": f"/n{pid}", "qos": {}, "pid": pid, "published": messages,
+            "subscriptions": 1}  # fmt: skip
 
 
 def document(messages: int, **changes: Any) -> dict[str, Any]:
@@ -44,7 +45,7 @@ def document(messages: int, **changes: Any) -> dict[str, Any]:
         "window_s": 10.0,
         "streams": [stream("/a", 1, messages), stream("/b", 2, messages)],
         "readers": [reader("/a", 2, messages), reader("/b", 3, messages)],
-        "unread": [], "excluded": ["/rosout"], "mismatches": [],
+        "unread": [], "excluded": ["/rosout"], "mismatches": [], "remarks": [],
         "cost": {"cpu_share": 0.01, "cpu_us_per_message": 100.0, "memory_peak_kib": 2048},
         **changes,
     }  # fmt: skip
@@ -133,3 +134,59 @@ def test_a_window_without_messages_is_a_warning() -> None:
     assert result.topics == () and result.windows == 1
     assert "read no message" in " ".join(topic_page("watched", result).texts)
     assert result.probe is None
+
+
+def test_several_publishers_of_a_node_in_a_window_have_a_row_each() -> None:
+    gids = {"0110ab01": 1000, "0110ab02": 500, "0110cd01": 300}
+    streams = [stream("/a", 1, messages, gid=gid) for gid, messages in gids.items()]
+    result = watched_topics(evidence(document(1, streams=streams, readers=[])))
+    rows = {row.publisher: row.rate_hz for row in result.topics}
+    assert rows == {"/n1 (ab01)": 100.0, "/n1 (ab02)": 50.0, "/n1 (cd01)": 30.0}
+    assert {row.node for row in result.topics} == {"/n1"}
+    (cost,) = result.costs
+    assert cost.messages == 1800 and cost.cpu_us == pytest.approx(1e6 * 0.1 / 1800)
+
+
+def latency_texts(**reasons: str) -> str:
+    latency = {**dict.fromkeys(P50_US), "reasons": reasons, "count": 9}
+    only = stream("/a", 1, 250, latency=latency)
+    result = watched_topics(evidence(document(1, streams=[only], readers=[])))
+    section = topic_page("watched", result).section()
+    assert section is not None
+    (table,) = (part for part in section.parts if getattr(part, "id", "") == "watched-topics")
+    return str(table.rows[0]["p99_us"])
+
+
+def test_only_a_percentile_on_lost_messages_is_infinite() -> None:
+    assert "too few" in latency_texts(p99_us="too_few", max_us="lost")
+    assert "∞" in latency_texts(p99_us="lost", max_us="lost")
+
+
+def test_costs_are_over_the_published_messages_and_several_subscriptions_are_named() -> None:
+    unnumbered = stream("/a", 1, 900, published=1000, faults=None)
+    several = {**reader("/a", 2, 1000), "subscriptions": 2}
+    of_run = evidence(document(1, streams=[unnumbered], readers=[several]))
+    result = watched_topics(of_run)
+    assert costs_of(result)["talker", PUBLISHES, "/a"].messages == 1000
+    assert (result.repeated, result.has_unnumbered) == (("/a (/n2)",), True)
+    section = topic_page("watched", result).section()
+    assert section is not None
+    note = next(part.note for part in section.parts if getattr(part, "id", "") == "watched-costs")
+    assert "/a (/n2)" in note and "those that the probe took" in note
+
+
+def test_remarks_that_differ_only_in_numbers_are_one() -> None:
+    texts = ("/a1: no message in the last 1.20 s", "/a1: no message in the last 900 ms", "x.")
+    of_windows = [document(9, remarks=[text]) for text in texts]
+    result = watched_topics(evidence(*of_windows))
+    assert [(row.text, row.windows) for row in result.remarks] == [(texts[0], 2), ("x.", 1)]
+    page = " ".join(topic_page("watched", result).texts)
+    assert f"{texts[0]} (2 of 3 windows)" in page
+
+
+def test_a_probe_alone_is_the_total() -> None:
+    pages = [
+        " ".join(topic_page("watched", watched_topics(evidence(document(9), request=r))).texts)
+        for r in (REQUEST, Request(probe="mw/probe"))
+    ]
+    assert ["which no total includes" in page for page in pages] == [True, False]

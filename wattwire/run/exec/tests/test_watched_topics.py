@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from wattwire.run.exec.watched_topics import cpu_per_message, pid_of
+from wattwire.analysis.streams.numbers import Delays, Stamps, Stream, Watched
+from wattwire.analysis.streams.recorded import Graph
+from wattwire.run.exec.watched_topics import cpu_per_message, document_of, pid_of
+from wattwire.stats.series.streams import SequenceFaults
 
 MODULUS = 1 << 16
 
@@ -36,7 +40,7 @@ def test_without_a_number_the_command_line_that_names_the_node_decides() -> None
 
 
 def end(pid: int | None, messages: int) -> dict[str, Any]:
-    return {"pid": pid, "messages": messages}
+    return {"pid": pid, "published": messages}
 
 
 def test_cpu_per_message_counts_what_a_process_publishes_and_what_it_receives() -> None:
@@ -54,3 +58,48 @@ def test_cpu_per_message_counts_what_a_process_publishes_and_what_it_receives() 
     twice = [*rows, {"pid": 4, "process": "talker", "cpu_s": 1.0}]
     more = {**document, "streams": [*document["streams"], end(4, 10)]}
     assert "talker_cpu_per_message_us" not in cpu_per_message(more, twice)
+
+
+STREAM = Stream(
+    topic="/scan", node="/laser", type="p/T", gid="00", qos={}, same_host=True, messages=100,
+    before=0, rate_hz=10.0, interval_sd_ms=1.5, bytes_mean=2000.0, bytes_per_s=20000.0,
+    latency=Delays(111.0, 222.0, 333.0, 444.0, 100), no_latency="", age=None, no_age="",
+    stamps=Stamps(0, 0, 0, 0), faults=SequenceFaults(7, 3, 2), silent_s=None, gone=True,
+)  # fmt: skip
+REMEDIES = {"no_type": "t", "no_match": "m", "unsequenced": "no sequence"}
+
+
+def subscribed(gid: str, pid: int | None, node: str = "/slam") -> dict[str, Any]:
+    process = None if pid is None else {"pid": pid, "modulus": MODULUS}
+    return {"topic": "/scan", "node": node, "gid": gid, "qos": {}, "process": process}
+
+
+def document_with(*readers: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    graph = Graph(readers={(row["topic"], row["gid"]): row for row in readers})
+    result = Watched(10.0, [replace(STREAM, **changes)], graph, None, remedies=REMEDIES)
+    return document_of(result, [member(7), member(8)])
+
+
+def test_published_messages_include_the_lost_and_not_the_repeated_ones() -> None:
+    document = document_with(subscribed("01", 7))
+    assert [end["published"] for end in (*document["streams"], *document["readers"])] == [105, 105]
+    taken = document_with(subscribed("01", 7), faults=None)
+    assert [end["published"] for end in (*taken["streams"], *taken["readers"])] == [100, 100]
+
+
+def test_subscriptions_of_a_node_in_a_process_are_one_reader() -> None:
+    document = document_with(
+        subscribed("01", 7), subscribed("02", 7), subscribed("03", 8), subscribed("04", 7, "/map")
+    )
+    counts = [(row["pid"], row["node"], row["subscriptions"]) for row in document["readers"]]
+    assert counts == [(7, "/slam", 2), (8, "/slam", 1), (7, "/map", 1)]
+    unknown = document_with(subscribed("01", None), subscribed("02", None))["readers"]
+    assert [row["subscriptions"] for row in unknown] == [2]
+
+
+def test_the_document_has_the_remarks_of_topics() -> None:
+    ended, unsequenced = (
+        " ".join(document_with(**changes)["remarks"]) for changes in ({}, {"faults": None})
+    )
+    assert "the publisher ended in the window" in ended
+    assert "no sequence, so losses are unknown" in unsequenced

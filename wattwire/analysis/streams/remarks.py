@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from wattwire.analysis.streams.numbers import (
     AHEAD,
@@ -15,26 +15,39 @@ from wattwire.analysis.streams.numbers import (
     Stream,
     Watched,
 )
-from wattwire.catalog import Probe
-from wattwire.cli.topics.stream_table import NEVER
 from wattwire.model.quantiles import carried_size
 from wattwire.model.words import count, duration, listed, listed_first, number, percent, plural
 
 NAMES_MAX = 8
+NEVER = "∞"
+"""Percentile that falls on lost messages."""
+Remedies = Mapping[str, str]
+"""What to do about a situation, as the table of the probe states it."""
 
 
-def remarks(result: Watched, probe: Probe) -> Iterator[str]:
+def remarks(result: Watched, remedies: Remedies) -> Iterator[str]:
     """Yield one sentence per situation."""
-    yield from _unread(result, probe)
-    yield from _graph(result)
-    for stream in result.streams:
-        yield from _stream(stream, result, probe)
-    yield from _percentiles(result)
-    yield from _clocks(result)
+    yield from _unread(result, remedies)
+    for fact in result.graph.mismatches:
+        yield (
+            f"{fact['topic']}: {fact['receiving_node']} never receives messages of "
+            f"{fact['sending_node']}: {fact['reason'].rstrip('; ')}."
+        )
+    yield from unusual(result, remedies)
     yield from _cost(result)
 
 
-def _unread(result: Watched, probe: Probe) -> Iterator[str]:
+def unusual(result: Watched, remedies: Remedies) -> Iterator[str]:
+    """Yield the sentences on what was read: what is unusual, and what is unknown."""
+    yield from _topics(result, remedies)
+    yield from _graph(result)
+    for stream in result.streams:
+        yield from _stream(stream, result, remedies)
+    yield from _percentiles(result)
+    yield from _clocks(result)
+
+
+def _unread(result: Watched, remedies: Remedies) -> Iterator[str]:
     graph = result.graph
     excluded = graph.scan.get("excluded", [])
     if excluded:
@@ -42,8 +55,15 @@ def _unread(result: Watched, probe: Probe) -> Iterator[str]:
     for topic in graph.topics.values():
         name = topic["topic"]
         if topic["problem"]:
-            remedy = f" {probe.remedies['no_type']}" if topic.get("cause", "type") == "type" else ""
+            remedy = f" {remedies['no_type']}" if topic.get("cause", "type") == "type" else ""
             yield f"{name} ({topic['type']}) is not read: {topic['problem'].rstrip('.')}.{remedy}"
+
+
+def _topics(result: Watched, remedies: Remedies) -> Iterator[str]:
+    for topic in result.graph.topics.values():
+        name = topic["topic"]
+        if topic["problem"]:
+            pass  # it is not read
         elif topic["publishers"] > topic["readable"] > 0:
             unreadable = topic["publishers"] - topic["readable"]
             yield (
@@ -53,7 +73,7 @@ def _unread(result: Watched, probe: Probe) -> Iterator[str]:
         elif topic.get("matched", 0) < topic["readable"]:
             yield (
                 f"{name}: the probe matches {count(topic['matched'])} of its "
-                f"{count(topic['readable'])} publishers. {probe.remedies['no_match']}"
+                f"{count(topic['readable'])} publishers. {remedies['no_match']}"
             )
         elif topic["publishers"] > topic["readable"]:
             yield f"{name}: publishers that are not read: {count(topic['publishers'])}."
@@ -68,7 +88,7 @@ def _unread(result: Watched, probe: Probe) -> Iterator[str]:
                 f"{name}: the probe subscribed{again} {duration(result.subscribed_s[name])} after "
                 "the begin of the window."
             )
-    silent = sorted(t["topic"] for t in graph.topics.values() if not t["publishers"])
+    silent = sorted(t["topic"] for t in result.graph.topics.values() if not t["publishers"])
     if silent:
         yield f"Without a publisher: {listed_first(silent, NAMES_MAX)}."
 
@@ -90,14 +110,9 @@ def _graph(result: Watched) -> Iterator[str]:
             )
         elif number_of_publishers > 1:
             yield f"{topic} has {number_of_publishers} publishers, each with its own row."
-    for fact in graph.mismatches:
-        yield (
-            f"{fact['topic']}: {fact['receiving_node']} never receives messages of "
-            f"{fact['sending_node']}: {fact['reason'].rstrip('; ')}."
-        )
 
 
-def _stream(stream: Stream, result: Watched, probe: Probe) -> Iterator[str]:
+def _stream(stream: Stream, result: Watched, remedies: Remedies) -> Iterator[str]:
     name = f"{stream.topic} of {stream.node or stream.gid}"
     window = duration(result.window_s)
     if not stream.messages:
@@ -117,7 +132,7 @@ def _stream(stream: Stream, result: Watched, probe: Probe) -> Iterator[str]:
         )
     yield from _weaker_reading(name, stream, result)
     if stream.faults is None and stream.messages:
-        yield f"{name}: {probe.remedies['unsequenced']}, so losses are unknown."
+        yield f"{name}: {remedies['unsequenced']}, so losses are unknown."
     if stream.faults is not None and stream.faults.repeated:
         yield f"{name}: {plural(stream.faults.repeated, 'message')} arrived more than once."
     if stream.no_latency == OTHER_HOST:
