@@ -69,7 +69,7 @@ impl Sampling {
         samples.machine_wide = request.machine_wide;
         let state = State {
             meters,
-            streams: Streams::none(),
+            streams: Streams::of(streams.len()),
             samples,
             marks: Vec::new(),
             missed: 0,

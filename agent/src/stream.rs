@@ -21,6 +21,8 @@ use crate::protocol::{Answer, Kind, Problem};
 use crate::registry::{self, Open};
 use crate::samples::{Amount, Place, Samples, SeriesId};
 
+/// The characters of a fault that a description shows.
+const FAULT_CHARS_MAX: usize = 200;
 /// Readings that the sampler has not taken yet. With marks only, it takes them once per mark.
 const READINGS_MAX: usize = 16 << 10;
 /// The longest pause after a fault, so that a device that is plugged in again is read soon.
@@ -43,12 +45,26 @@ struct Faults {
 }
 
 impl Faults {
-    fn add(&mut self, text: String) {
+    fn add(&mut self, text: &str) {
         self.count += 1;
+        let text = shown(text);
         if self.by_text.len() < FAULTS_MAX || self.by_text.contains_key(&text) {
             *self.by_text.entry(text).or_default() += 1;
         }
     }
+}
+
+/// Returns a fault as it is described: short, and without control characters, because an answer of
+/// a device may contain any.
+fn shown(text: &str) -> String {
+    let mut shown = String::new();
+    for letter in text.chars().take(FAULT_CHARS_MAX) {
+        match letter.is_control() {
+            true => shown.extend(letter.escape_default()),
+            false => shown.push(letter),
+        }
+    }
+    shown.chars().take(FAULT_CHARS_MAX).collect()
 }
 
 /// What the threads of the devices leave for the description of their series.
@@ -78,8 +94,9 @@ struct Running {
 }
 
 impl Streams {
-    pub fn none() -> Streams {
-        let (sender, readings) = sync_channel(READINGS_MAX);
+    /// Returns streams with room for the readings of `count` devices; without one, for almost none.
+    pub fn of(count: usize) -> Streams {
+        let (sender, readings) = sync_channel(if count == 0 { 1 } else { READINGS_MAX });
         Streams { readings, sender, running: Vec::new() }
     }
 
@@ -200,12 +217,12 @@ impl Reader {
                     let device = (self.manifest, self.index);
                     match understand(&mut *stream, device, &answer, received) {
                         Ok(taken) => self.pass_on(taken),
-                        Err(text) => locked(&self.left).faults.add(text),
+                        Err(text) => locked(&self.left).faults.add(&text),
                     }
                 }
                 Err(Fault::Stopped) => break,
                 Err(Fault::Because(text)) => {
-                    locked(&self.left).faults.add(text);
+                    locked(&self.left).faults.add(&text);
                     if self.wait.until(clock::monotonic_ns() + PAUSE_NS).is_err() {
                         break;
                     }
@@ -225,7 +242,7 @@ impl Reader {
         let mut left = locked(&self.left);
         left.answers += 1;
         left.dropped += dropped;
-        taken.remarks.into_iter().for_each(|text| left.faults.add(text));
+        taken.remarks.iter().for_each(|text| left.faults.add(text));
     }
 }
 
@@ -261,7 +278,7 @@ pub fn check(request: &Check) -> Answer {
         match understood {
             Ok(taken) => readings = taken.readings,
             Err(Fault::Because(text)) => {
-                reason = text;
+                reason = shown(&text);
                 let _ = wait.until(clock::monotonic_ns() + PAUSE_NS);
             }
             Err(Fault::Stopped) => {}

@@ -13,15 +13,16 @@ const LATE_NS: i64 = 2_000_000_000;
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 const EXCERPT_BYTES: usize = 60;
 
-/// Appends the whole answer, with its head, to `answer`. It is late after 2 s.
+/// Appends the whole answer, with its head, to `answer`. It is late after 2 s. A fault does not
+/// contain the host, because reports contain faults and no address.
 pub fn get(host: &str, path: &str, wait: &Wait, answer: &mut Vec<u8>) -> Result<(), Fault> {
     let until_ns = clock::monotonic_ns() + LATE_NS;
-    let failed = |error: io::Error| Fault::because(format!("{host}: {error}"));
+    let failed = |error: io::Error| Fault::because(error.to_string());
     let late = |what: &str| {
-        Fault::because(format!("{host}: {what} within {} s", LATE_NS / 1_000_000_000))
+        Fault::because(format!("{what} within {} s", LATE_NS / 1_000_000_000))
     };
     let found = host.to_socket_addrs().map_err(failed)?.next();
-    let address = found.ok_or_else(|| Fault::because(format!("{host}: no address")))?;
+    let address = found.ok_or_else(|| Fault::because("the host has no address"))?;
     let limit = Duration::from_nanos(LATE_NS as u64);
     let mut socket = TcpStream::connect_timeout(&address, limit).map_err(|error| {
         match error.kind() {
@@ -40,7 +41,7 @@ pub fn get(host: &str, path: &str, wait: &Wait, answer: &mut Vec<u8>) -> Result<
             return Ok(());
         }
         if answer.len() > ANSWER_BYTES_MAX {
-            let text = format!("{host}: an answer of more than {ANSWER_BYTES_MAX} bytes");
+            let text = format!("an answer of more than {ANSWER_BYTES_MAX} bytes");
             return Err(Fault::because(text));
         }
         if !wait.ready(socket.as_raw_fd(), libc::POLLIN, until_ns)? {
@@ -48,7 +49,7 @@ pub fn get(host: &str, path: &str, wait: &Wait, answer: &mut Vec<u8>) -> Result<
         }
         match socket.read(&mut buffer) {
             Ok(0) if answer.is_empty() => {
-                return Err(Fault::because(format!("{host}: closed without an answer")));
+                return Err(Fault::because("closed without an answer"));
             }
             Ok(0) => return Ok(()),
             Ok(length) => answer.extend_from_slice(&buffer[..length]),

@@ -33,6 +33,8 @@ struct Plug {
     last: Option<(i64, u64)>,
     /// When the counter last changed, or the first answer came.
     changed_ns: i64,
+    /// It was remarked that the counter stands still.
+    is_still: bool,
     /// The time that the plug stated in its last answer.
     stated_time: Option<String>,
 }
@@ -62,7 +64,16 @@ pub fn open(_: &Tree, at: &str) -> Result<OpenedStream, Absent> {
     let has_port = host.rfind(':') > host.rfind(']');
     let host = if has_port { host.to_string() } else { format!("{host}:80") };
     let (last, stated_time) = (None, None);
-    Ok(OpenedStream::new(Plug { kind, host, path, next_ns: 0, last, changed_ns: 0, stated_time }))
+    Ok(OpenedStream::new(Plug {
+        kind,
+        host,
+        path,
+        next_ns: 0,
+        last,
+        changed_ns: 0,
+        is_still: false,
+        stated_time,
+    }))
 }
 
 fn refusal(at: &str) -> Absent {
@@ -118,10 +129,13 @@ impl Stream for Plug {
         }
         if stated.energy_uj != last_uj || stated.watts == 0.0 {
             self.changed_ns = t_ns;
+            self.is_still = false;
             out.counter("energy_input", stated.energy_uj);
         }
         let still_ns = t_ns - self.changed_ns;
-        if still_ns > STILL_NS && stated.watts.abs() * still_ns as f64 / 1e9 > STILL_JOULES {
+        let may_remark = still_ns > STILL_NS && !self.is_still;
+        if may_remark && stated.watts.abs() * still_ns as f64 / 1e9 > STILL_JOULES {
+            self.is_still = true;
             out.remark(format!(
                 "the counter stands still, although the plug states {} W",
                 stated.watts

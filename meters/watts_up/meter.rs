@@ -38,6 +38,8 @@ struct WattsUp {
     path: String,
     serial: Option<Serial>,
     is_logging: bool,
+    /// START was sent to the meter, which may be logging although a fault came after it.
+    has_started: bool,
     /// Bytes that have come after the last record, and the time of the first of them.
     bytes: Vec<u8>,
     first_ns: i64,
@@ -62,6 +64,7 @@ pub fn open(tree: &Tree, at: &str) -> Result<OpenedStream, Absent> {
         path: at.into(),
         serial,
         is_logging: false,
+        has_started: false,
         bytes: Vec::with_capacity(2 * RECORD_BYTES_MAX),
         first_ns: 0,
         last_ns: 0,
@@ -75,7 +78,9 @@ impl WattsUp {
     fn start(&mut self, wait: &Wait) -> Result<(), Fault> {
         if self.serial.is_none() {
             let opened = Serial::open(&self.path);
-            self.serial = Some(opened.map_err(|absent| Fault::Because(absent.reason))?);
+            // The reason contains the address, which a report must not.
+            let opened = opened.map_err(|_| Fault::because("cannot be opened again"))?;
+            self.serial = Some(opened);
         }
         self.bytes.clear();
         // Once per agent, because it costs a second. A later sampling follows one of this agent.
@@ -90,6 +95,7 @@ impl WattsUp {
             let fields = fields_of(&record).unwrap_or_default();
             self.interval_before_s = fields.get(1).and_then(|field| field.parse().ok());
         }
+        self.has_started = true;
         self.send(START)?;
         self.is_logging = true;
         Ok(())
@@ -106,6 +112,10 @@ impl WattsUp {
             if record.trim_ascii().starts_with(kind) {
                 return Ok(Some(record));
             }
+            // Other records may come without an end.
+            if clock::monotonic_ns() >= until_ns {
+                break;
+            }
         }
         Ok(None)
     }
@@ -118,7 +128,7 @@ impl WattsUp {
     }
 
     fn gone(&self, error: &std::io::Error) -> Fault {
-        Fault::because(format!("{}: {error}; is the meter unplugged?", self.path))
+        Fault::because(format!("{error}; is the meter unplugged?"))
     }
 
     /// Returns the next record, or the bytes before one that are none. None: nothing until
@@ -165,8 +175,7 @@ impl WattsUp {
                 };
                 let late_s = LATE_NS / 1_000_000_000;
                 return Err(Fault::because(format!(
-                    "{}: no record within {late_s} s: {rest}; is it a Watts Up?, and is it on?",
-                    self.path
+                    "no record within {late_s} s: {rest}; is it a Watts Up?, and is it on?"
                 )));
             }
         }
@@ -206,8 +215,11 @@ impl Stream for WattsUp {
     }
 
     fn close(&mut self) {
-        if self.is_logging {
+        if self.has_started {
             // The device may be gone, and then there is nothing to end.
+            if self.serial.is_none() {
+                self.serial = Serial::open(&self.path).ok();
+            }
             let _ = self.send(STOP);
             if let Some(interval_s) = self.interval_before_s.filter(|interval_s| *interval_s != 1) {
                 let _ = self.send(format!("#S,W,2,,{interval_s};").as_bytes());

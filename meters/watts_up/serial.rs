@@ -4,11 +4,17 @@ use std::ffi::{CStr, CString};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::meter::Absent;
 
 const SPEED: libc::speed_t = libc::B115200;
+/// The time that the line has to send what is written, before its settings are restored.
+const SENT_MAX: Duration = Duration::from_millis(100);
+/// Lists the major numbers of all terminals and serial lines, in the third column.
+const DRIVERS: &str = "/proc/tty/drivers";
 
 /// An open line. Dropping it restores the settings that it had.
 pub struct Serial {
@@ -18,6 +24,10 @@ pub struct Serial {
 
 impl Serial {
     pub fn open(path: &str) -> Result<Serial, Absent> {
+        if !may_be_tty(path) {
+            let text = format!("{path} is no serial device, but a file or another device");
+            return Err(Absent::because(text));
+        }
         let flags = libc::O_NOCTTY | libc::O_NONBLOCK | libc::O_CLOEXEC;
         let opened = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
         let file = opened.map_err(|error| refusal(path, &error))?;
@@ -60,6 +70,16 @@ impl Serial {
         (&self.file).read(buffer)
     }
 
+    /// Returns the bytes that the line has not sent yet; 0 if the device is gone.
+    fn unsent_bytes(&self) -> libc::c_int {
+        let mut bytes = 0;
+        // SAFETY: `bytes` outlives the call.
+        match unsafe { libc::ioctl(self.descriptor(), libc::TIOCOUTQ, &mut bytes) } {
+            0 => bytes,
+            _ => 0,
+        }
+    }
+
     /// Writes a command, which fits into the buffer of the line.
     pub fn write(&self, command: &[u8]) -> io::Result<()> {
         (&self.file).write_all(command)
@@ -68,10 +88,25 @@ impl Serial {
 
 impl Drop for Serial {
     fn drop(&mut self) {
-        // The device may be gone. TCSADRAIN would wait for a device that does not read.
+        // TCSADRAIN would wait for a device that does not read.
+        let until = Instant::now() + SENT_MAX;
+        while self.unsent_bytes() > 0 && Instant::now() < until {
+            thread::sleep(Duration::from_millis(1));
+        }
+        // The device may be gone.
         // SAFETY: `before` came from this descriptor.
         unsafe { libc::tcsetattr(self.file.as_raw_fd(), libc::TCSANOW, &self.before) };
     }
+}
+
+/// Returns whether a path may be a serial line, without opening it: opening a watchdog restarts the
+/// machine later. Opening a path that is not there says so.
+fn may_be_tty(path: &str) -> bool {
+    let Ok(metadata) = std::fs::metadata(path) else { return true };
+    let drivers = std::fs::read_to_string(DRIVERS).unwrap_or_default();
+    let mut majors = drivers.lines().filter_map(|line| line.split_ascii_whitespace().nth(2));
+    let major = libc::major(metadata.rdev()).to_string();
+    metadata.file_type().is_char_device() && majors.any(|known| known == major)
 }
 
 fn refusal(path: &str, error: &io::Error) -> Absent {

@@ -177,6 +177,26 @@ def _without_repetition(meters: Sequence[OutsideMeter], place: str) -> tuple[Out
     return tuple(meters)
 
 
+def by_machine(
+    meters: Sequence[OutsideMeter], boots: Mapping[str, str], here_boot: str
+) -> dict[str, dict[str, OutsideMeter]]:
+    """Return boot → name → meter. `boots` maps hosts to boots, so one machine has one boot.
+
+    Raise UsageError for two addresses of one meter for one machine.
+    """
+    found: dict[str, dict[str, OutsideMeter]] = {}
+    for meter in meters:
+        boot = boots.get(meter.host, "") if meter.host else here_boot
+        other = found.setdefault(boot, {}).setdefault(meter.name, meter)
+        if boot and other.at != meter.at:
+            hosts = " and ".join(m.host or "this machine" for m in (other, meter))
+            raise UsageError(
+                f"meter {meter.name}: found two addresses for one machine ({hosts}); allowed: one "
+                "address, because a machine has one meter of a name. Remove one of them."
+            )
+    return found
+
+
 def stored(meters: Sequence[OutsideMeter]) -> list[dict[str, Any]]:
     """Return the meters as a JSON document, with their addresses."""
     return [asdict(meter) for meter in meters]

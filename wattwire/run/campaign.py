@@ -22,7 +22,7 @@ from wattwire.hosts.hosts import LOOPBACK_NETWORK, Hosts, LiveNetwork, here
 from wattwire.model.cores import CORES
 from wattwire.model.deployment import HOST, Deployment
 from wattwire.model.errors import AgentLostError, MissingError, UsageError, WattwireError
-from wattwire.model.outside_meters import OutsideMeter, restored, stored
+from wattwire.model.outside_meters import OutsideMeter, by_machine, restored, stored
 from wattwire.model.rig import ONE_HOST, Rig
 from wattwire.model.stored_study import ADDED_KEYS, PART
 from wattwire.model.study import PROOF, Study, parse_frozen_study, parse_study
@@ -49,7 +49,13 @@ from wattwire.run.progress import Progress
 from wattwire.run.record import OpenAttempt, RunRecord
 from wattwire.run.resolve_cells import Prepared, prepare, without_core_gaps
 from wattwire.run.results import syscalls
-from wattwire.run.results.schema import COLUMNS, describe, pool_baselines, with_derived
+from wattwire.run.results.schema import (
+    COLUMNS,
+    describe,
+    of_one_source,
+    pool_baselines,
+    with_derived,
+)
 from wattwire.run.results.summary import Collected
 from wattwire.run.runner import FULL_DISK_BYTES, OneRun, RunSetup
 from wattwire.run.stopping import Stopping
@@ -291,6 +297,7 @@ class CampaignRunner:
         note_names(
             self.campaign.path, private_places(self.campaign.path, self.catalog.roots), words
         )
+        self._addresses(self._connect_hosts())
         for meter in meters:
             agent = self._connect_hosts()[meter.host].agent if meter.host else self._connect()
             try:
@@ -300,21 +307,14 @@ class CampaignRunner:
             for text in reply["info"].values():
                 self._progress.event("note", text=f"meter {meter.name}: {text}")
 
-    def _addresses(self, hosts: Mapping[str, Host]) -> dict[str, dict[str, str]]:
-        """Return host → meter → address. Of the hosts of one machine, the first reads its meters.
+    def _addresses(self, hosts: Mapping[str, Host]) -> dict[str, dict[str, OutsideMeter]]:
+        """Return host → name → meter. Of the hosts of one machine, the first reads its meters.
 
         A meter without a host measures this machine.
         """
         boots = {name: host.agent.hello["boot_id"] for name, host in hosts.items()}
-        here_boot = self._connect().hello["boot_id"]
-        return {
-            name: {
-                meter.name: meter.at
-                for meter in self._meters
-                if boot == (boots.get(meter.host, "") if meter.host else here_boot)
-            }
-            for name, boot in boots.items()
-        }
+        by_boot = by_machine(self._meters, boots, self._connect().hello["boot_id"])
+        return {name: by_boot.get(boot, {}) for name, boot in boots.items()}
 
     def _far_hosts(self) -> Mapping[str, Host]:
         """Return the hosts of the rig over ssh, none by the name of this machine."""
@@ -458,7 +458,7 @@ class CampaignRunner:
     def _write_summary(self) -> None:
         treatments = {planned.treatment.key: planned.treatment for planned in self._plan}
         levels = {key: dict(treatment.levels) for key, treatment in treatments.items()}
-        rows = with_derived(pool_baselines(self.campaign.rows(), levels))
+        rows = with_derived(pool_baselines(of_one_source(self.campaign.rows()), levels))
         names = {name for row in rows for name in row}
         self.campaign.write_summary(rows, describe({*names, *COLUMNS}))
 

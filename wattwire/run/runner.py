@@ -23,6 +23,7 @@ from wattwire.hosts.reassembly import await_empty_queues
 from wattwire.hosts.socket_bytes import SshSent, sent_by_ssh, since
 from wattwire.model.deployment import Deployment, service_of
 from wattwire.model.hosts.clocks import ClockRelation
+from wattwire.model.outside_meters import OutsideMeter
 from wattwire.model.rig import NETNS
 from wattwire.model.setting_purposes import TLS
 from wattwire.model.study import PROFILED, PROOF, TRACED
@@ -107,8 +108,8 @@ class RunSetup:
     settings: Mapping[str, Level] = field(default_factory=dict)
     """All settings of the nodes' middleware."""
     nodes: list[RunNode] = field(default_factory=list)
-    addresses: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Host → meter outside its machine → address."""
+    addresses: Mapping[str, Mapping[str, OutsideMeter]] = field(default_factory=dict)
+    """Host → name → meter outside its machine, with its address."""
 
     @staticmethod
     def of_nodes(
@@ -386,7 +387,7 @@ class OneRun:
                 marks_only=self._marks_only,
                 # Hosts of one boot share a machine, whose meters only one of them reads.
                 machine_wide=records[name].machine == name,
-                addresses=dict(self._addresses.get(name, {})),
+                addresses={m.name: m.at for m in self._addresses.get(name, {}).values()},
             )
             waits += [folder_made, functools.partial(host.agent.reply, "sample_start", started)]
         for wait in waits:
@@ -830,6 +831,9 @@ class OneRun:
             self._clock_exchanges.close()
             for name, sampling in self._request_all("sample_stop").items():
                 record.hosts[name].sampling = sampling
+                for series in sampling.get("series", []):
+                    if outside := self._addresses.get(name, {}).get(series["meter"]):
+                        series["window_s"] = outside.window_s
         for name, reply in self._request_all("clock", count=3).items():
             record.hosts[name].clocks["end"] = reply["triples"]
             record.hosts[name].clock_adjustments["end"] = reply["adjustment"]

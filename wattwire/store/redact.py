@@ -67,6 +67,8 @@ class Names:
     """Further words that the user wants redacted."""
     places: tuple[tuple[str, str], ...] = ()
     """Folders of the measuring machine, each with its replacement."""
+    meters: tuple[str, ...] = ()
+    """Addresses of meters outside the machine, and their parts, as whole words."""
     boots: tuple[str, ...] = ()
     """Identifiers of its boots; each is replaced by a digest, so that boots remain distinct."""
 
@@ -103,17 +105,18 @@ def names_here(words: Iterable[str] = ()) -> Names:
     )
 
 
-def note_names(folder: Path, places: Mapping[str, str], words: Iterable[str] = ()) -> None:
+def note_names(folder: Path, places: Mapping[str, str], meters: Iterable[str] = ()) -> None:
     """Store the names of this machine in a campaign, which may be bundled on another machine.
 
-    `places` maps folders of this machine to their replacements. `words` are further texts. Names
-    that earlier machines stored are preserved. The file itself is never bundled.
+    `places` maps folders of this machine to their replacements. `meters` are addresses and
+    their parts. Names that earlier machines stored are preserved. The file itself is never bundled.
     """
     boot = Path("/proc/sys/kernel/random/boot_id")
     boots = (boot.read_text().strip(),) if boot.is_file() else ()
     words_by_path = {str(place).rstrip("/"): word for place, word in places.items()}
     names = replace(
-        names_here(words),
+        names_here(),
+        meters=tuple(meters),
         places=tuple((p, w) for p, w in words_by_path.items() if p not in SYSTEM_FOLDERS),
         boots=boots,
     )
@@ -172,6 +175,8 @@ class Redactor:
         rules.append(("home", _HOMES, "~"))
         words = dict.fromkeys(form for word in self.names.words for form in _forms(word))
         rules += [("word", re.compile(re.escape(word)), REDACTED) for word in words]
+        of_meters = dict.fromkeys(form for at in self.names.meters for form in _forms(at))
+        rules += [("word", _whole(at), REDACTED) for at in of_meters]
         rules += [
             ("host", _word(host), "[host]") for host in sorted(self.names.hosts, key=len)[::-1]
         ]
@@ -204,6 +209,7 @@ class Redactor:
     def is_in(self, data: bytes) -> bool:
         """Return whether binary data contain one of the names."""
         names = (*self.names.homes, *self.names.hosts, *self.names.users, *self.names.words)
+        names += self.names.meters
         names += (*(place for place, _ in self.names.places), *self.names.boots)
         # Sequences of three letters occur by chance in compressed data.
         long = [name.encode() for name in names if len(name) > 3]
@@ -227,6 +233,16 @@ def _boot_word(boot: str) -> str:
 def _word(name: str) -> re.Pattern[str]:
     """Return a pattern for a name as a whole word: `pi` does not match `pipeline` or `pi_2`."""
     return re.compile(rf"(?<![\w]){re.escape(name)}(?![\w])", re.IGNORECASE)
+
+
+def _whole(word: str) -> re.Pattern[str]:
+    """Return a pattern for a whole word: `plug` does not match `http_plug`.
+
+    A word that begins or ends with another character, such as a path, has no boundary there.
+    """
+    before = r"(?<!\w)" if re.match(r"\w", word) else ""
+    after = r"(?!\w)" if re.search(r"\w$", word) else ""
+    return re.compile(before + re.escape(word) + after)
 
 
 def _path(home: str) -> re.Pattern[str]:

@@ -132,6 +132,40 @@ def test_an_unplugged_meter_is_a_fault_and_not_the_end(agent: AgentClient, tmp_p
     assert "is the meter unplugged?" in str(info["fault_texts"])
 
 
+def test_a_meter_that_hung_is_not_left_logging(
+    agent: AgentClient, meter: WattsUp, tmp_path: Path
+) -> None:
+    agent.request(
+        "sample_start", path=str(tmp_path / "a.bin"), tick_hz=10, meters=[NAME], subjects={},
+        addresses={NAME: meter.path},
+    )  # fmt: skip
+    deadline_s = time.monotonic() + 10
+    while len(meter.sent_w) < 2 and time.monotonic() < deadline_s:
+        time.sleep(0.01)
+    meter.is_hanging = True
+    time.sleep(3.25)  # the sampling ends in the pause after the fault
+    info = agent.request("sample_stop")["series"][0]["info"]
+    assert "no record within 3 s" in str(info["fault_texts"])
+    assert meter.path not in str(info)
+    deadline_s = time.monotonic() + 5
+    while meter.is_logging and time.monotonic() < deadline_s:
+        time.sleep(0.01)
+    assert not meter.is_logging
+
+
+def test_a_fault_is_short_and_its_text_has_no_control_character(
+    agent: AgentClient, tmp_path: Path
+) -> None:
+    meter = WattsUp(lambda _: 10.0, interval_s=0.1)
+    meter.raw = [b"#d,-,2,\x1b[31m" + b"9" * 230 + b",1;"]
+    try:
+        _, series, _ = sampled(agent, tmp_path, meter.path, 1.0)
+    finally:
+        meter.close()
+    texts = series["power_input"]["info"]["fault_texts"]
+    assert texts and all(len(text) <= 200 and text.isprintable() for text in texts)
+
+
 def test_a_meter_that_was_left_sending_is_named(
     agent: AgentClient, meter: WattsUp, tmp_path: Path
 ) -> None:
@@ -168,6 +202,8 @@ def test_a_killed_agent_leaves_the_meter_sending_and_the_next_one_says_so(
     [
         ("/dev/ttyUSB_none", "no such device; serial devices over USB here:"),
         ("/dev/null", "is no serial device"),
+        ("/dev/watchdog", "no such device|is no serial device"),
+        ("/dev", "is no serial device"),
         ("ttyUSB0", "allowed: the path of a serial device"),
     ],
 )

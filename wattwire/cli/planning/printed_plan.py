@@ -295,8 +295,12 @@ def _print_meters(
         window_text = window_words(study, treatments, expected)
         _say(f"minimum window of each meter (windows here: {window_text}):")
     rows = []
+    of_outside = {meter.name for meter in outside}
     for window in needed:
         longer = " (longer)" if window.window_s > shortest_s else ""
+        # Each baseline must be as long, too, because all powers of a run have one source.
+        if not longer and window.meter in of_outside and window.window_s > study.plan.baseline_s:
+            longer = f" (baseline: {study.plan.baseline_s:g} s)"
         rows.append((window.meter, f"{window.window_s:>4.3g} s{longer}", window.because))
     for line in table(rows, "<<<", WIDTH, indent="    "):
         print(line)

@@ -322,6 +322,20 @@ def test_the_plan_of_a_study_is_told_within_80_columns(tmp_path, capsys):
     assert "proc_cpu" in out and "(longer)" in out
 
 
+def test_a_baseline_shorter_than_a_meter_outside_needs_is_told(tmp_path, capsys):
+    study = (
+        'title = "s"\n[factors]\nlanguage = ["python"]\n'
+        '[fixed]\nmiddleware = "loopback"\npattern = "topic"\n[plan]\nduration_s = 30.0\n'
+    )
+    (tmp_path / "short.toml").write_text(study)
+    (tmp_path / "long.toml").write_text(study + "baseline_s = 20.0\n")
+    for name, is_short in (("short", True), ("long", False)):
+        command = ["plan", str(tmp_path / f"{name}.toml"), "--meter", "watts_up=/dev/ttyUSB0"]
+        assert main(command) == 0
+        out = capsys.readouterr().out
+        assert ("20 s (baseline: 1 s)" in out) == is_short
+
+
 @pytest.mark.parametrize("word", ["5%", "0.05"])
 def test_a_width_is_a_share_or_per_cent(word):
     assert quantities.share(word, "--width") == pytest.approx(0.05)

@@ -264,6 +264,8 @@ _ENERGY = (
         kind=IDENTITY),
     Metric("energy_source_second", "", "another meter and quantity that cover the run",
         kind=IDENTITY),
+    Metric("energy_too_short", "", "meters for which a baseline or the window was too short",
+        kind=IDENTITY),
     Metric("power_window_second_w", "W", "power in cost_window_s from energy_source_second",
         needs=ENERGY),
     Metric("power_machine_w", "W", "power before any process of the run", needs=ENERGY),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from wattwire.model.errors import UsageError
 from wattwire.model.outside_meters import (
     AccuracyClass,
     accuracy_class,
+    by_machine,
     meters_of_options,
     meters_of_rig,
     restored,
@@ -112,3 +114,14 @@ def test_a_bundle_must_not_contain_the_parts_of_an_address() -> None:
     assert words["kind:192.168.1.20:81/1"][1:] == ("192.168.1.20:81", "192.168.1.20")
     assert words["kind:plug.lan"] == ("kind:plug.lan", "plug.lan")
     assert "127.0.0.1" not in words["kind:127.0.0.1:5"]
+
+
+def test_two_addresses_of_one_meter_of_one_machine_are_refused() -> None:
+    (here,) = meters_of_options(["wall=a:b"], MANIFESTS)
+    robot, edge = replace(here, host="robot"), replace(here, host="edge", at="a:c")
+    boots = {"robot": "r", "edge": "e"}
+    assert by_machine((robot, edge, here), boots, "h") == {
+        "r": {"wall": robot}, "e": {"wall": edge}, "h": {"wall": here},
+    }  # fmt: skip
+    with pytest.raises(UsageError, match=r"two addresses for one machine \(robot and edge\)"):
+        by_machine((robot, edge), {"robot": "same", "edge": "same"}, "h")

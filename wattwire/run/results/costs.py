@@ -12,6 +12,7 @@ from wattwire.run.results import power, resources
 from wattwire.run.results.resources import Readings, total
 
 Row = dict[str, Any]
+SECOND = ("energy_source_second", "power_window_second_w")
 ON_HOST = "{name}.on.{host}"
 """Name of a column with one host's part of a cost."""
 
@@ -61,8 +62,13 @@ def sum_of_hosts(by_host: Mapping[str, Row]) -> Row:
         return row
     values: dict[str, list[Any]] = {}
     own: Row = {}
+    measured = [row for row in by_host.values() if "energy_source" in row]
+    # A sum over fewer machines than the first source's would differ from it by itself.
+    left_out = () if all(SECOND[0] in row for row in measured) else SECOND
     for host, row in by_host.items():
         for name, value in row.items():
+            if name in left_out:
+                continue
             values.setdefault(name, []).append(value)
             if "." not in name:
                 own[ON_HOST.format(name=name, host=host)] = value

@@ -13,15 +13,19 @@ from typing import Any
 
 import numpy as np
 
+from wattwire.model.outside_meters import WINDOWS_PER_READING
 from wattwire.run.node_specs import SECOND_NS
 from wattwire.run.results.resources import Readings
 
-EDGE_NS = 250_000_000
-"""Maximum distance (ns) of a reading from either end of a span, or EDGE_SHARE of the span."""
-EDGE_SHARE = 0.05
+EDGE_SHARE = 1 / WINDOWS_PER_READING
+"""Maximum share of a span before the first or after the last reading, which its mean leaves out."""
 HOLE_NS = 2_500_000_000
-"""Maximum gap (ns) between the readings of a gauge, or HOLE_SHARE of the span."""
+"""Maximum gap (ns) between two readings that a value is taken from, or HOLE_SHARE of the span."""
 HOLE_SHARE = 0.1
+MARK_NS = 100_000_000
+"""Maximum time (ns) between a mark and the reading that belongs to it."""
+SLACK_SHARE = 0.01
+"""Share by which a span may be shorter than its meter needs, because no wait is exact."""
 
 Span = tuple[int, int]
 
@@ -39,21 +43,36 @@ class Source:
     counter: bool
     """True: a counter in µJ; False: a gauge in µW."""
     subjects: tuple[str, ...]
+    window_s: float = 0.0
+    """The time over which a meter outside the machine averages a reading."""
 
     @property
     def name(self) -> str:
         return f"{self.meter}/{self.quantity}"
 
+    def shortfall(self, spans: Sequence[Span]) -> str:
+        """Return why the shortest of `spans` (ns) is too short for the meter, or ""."""
+        needed_s = WINDOWS_PER_READING * self.window_s
+        shortest_s = min(((end - begin) / SECOND_NS for begin, end in spans), default=needed_s)
+        if shortest_s >= needed_s * (1 - SLACK_SHARE):
+            return ""
+        return (
+            f"{self.name}: too short for this meter: a baseline or the window has less than "
+            f"{needed_s:g} s"
+        )
+
 
 def sources(series: Iterable[dict[str, Any]]) -> list[Source]:
     """Return all energy sources among the sampled series, in order of preference."""
     subjects_by_source: dict[tuple[int, str, str, bool], set[str]] = {}
+    windows_s: dict[str, float] = {}
     for table in series:
         if table.get("rank") is not None:
             key = (int(table["rank"]), table["meter"], table["quantity"], bool(table["counter"]))
             subjects_by_source.setdefault(key, set()).add(table["subject"])
+            windows_s[table["meter"]] = table.get("window_s", 0.0)
     return [
-        Source(meter, quantity, rank, counter, tuple(sorted(subjects)))
+        Source(meter, quantity, rank, counter, tuple(sorted(subjects)), windows_s[meter])
         for (rank, meter, quantity, counter), subjects in sorted(subjects_by_source.items())
     ]
 
@@ -68,9 +87,14 @@ def choose(
 def covering(
     readings: Readings, series: Iterable[dict[str, Any]], spans: Sequence[Span]
 ) -> Iterator[Source]:
-    """Yield the sources that have a power in all of `spans` (ns), in order of preference."""
+    """Yield the sources that have a power in all of `spans` (ns), in order of preference.
+
+    Each span must be long enough for the source's meter.
+    """
     for source in sources(series):
-        if all(mean_w(readings, source, span) is not None for span in spans):
+        if not source.shortfall(spans) and all(
+            mean_w(readings, source, span) is not None for span in spans
+        ):
             yield source
 
 
@@ -80,8 +104,9 @@ def window_powers(
     """Return the preferred source and the columns of the power (W) in the window.
 
     If another source covers the run too, the columns contain its power as well, which only the
-    agreement of both uses.
+    agreement of both uses. They name the meters for which a span is too short.
     """
+    series = list(series)
     first, second = (*itertools.islice(covering(readings, series, spans), 2), None, None)[:2]
     columns: dict[str, Any] = {
         "energy_source": first.name if first else None,
@@ -90,6 +115,9 @@ def window_powers(
     if second is not None:
         columns["energy_source_second"] = second.name
         columns["power_window_second_w"] = mean_w(readings, second, window)
+    shortfalls = [text for source in sources(series) if (text := source.shortfall(spans))]
+    if shortfalls:
+        columns["energy_too_short"] = "; ".join(shortfalls)
     return first, columns
 
 
@@ -110,33 +138,49 @@ def mean_w(readings: Readings, source: Source | None, span: Span) -> float | Non
     return watts
 
 
-def _is_read_at_ends(times: Any, span: Span) -> bool:
-    """Return whether a source was read close to both ends of a span."""
-    slack_ns = max(EDGE_NS, EDGE_SHARE * (span[1] - span[0]))
-    inside = (times >= span[0] - slack_ns) & (times <= span[1] + slack_ns)
-    if np.count_nonzero(inside) < 2:
-        return False
-    return bool(
-        np.abs(times - span[0]).min() <= slack_ns and np.abs(times - span[1]).min() <= slack_ns
-    )
+def _covered(times: Any, span: Span) -> Span | None:
+    """Return a span without its short parts before the first and after the last reading.
+
+    Return None if such a part is too long, or if an end is in a hole between two readings.
+    """
+    if not len(times):
+        return None
+    begin, end = max(span[0], int(times[0])), min(span[1], int(times[-1]))
+    edge_ns = EDGE_SHARE * (span[1] - span[0])
+    if begin >= end or begin - span[0] > edge_ns or span[1] - end > edge_ns:
+        return None
+    for t_ns in (begin, end):
+        after = int(np.searchsorted(times, t_ns))
+        before_ns = t_ns - times[max(0, after - 1)]
+        after_ns = times[after] - t_ns
+        is_far = min(before_ns, after_ns) > MARK_NS
+        if after_ns and is_far and before_ns + after_ns > _hole_ns(span):
+            return None
+    return begin, end
+
+
+def _hole_ns(span: Span) -> float:
+    return max(HOLE_NS, HOLE_SHARE * (span[1] - span[0]))
 
 
 def _counter_w(times: Any, values: Any, span: Span) -> float | None:
     """Return the mean power (W) in a span from a counter in µJ; None if it is not covered."""
-    if not _is_read_at_ends(times, span):
+    covered = _covered(times, span)
+    if covered is None:
         return None
-    begin, end = np.interp(span, times, values)
-    return float(end - begin) / 1e6 / ((span[1] - span[0]) / SECOND_NS)
+    begin, end = np.interp(covered, times, values)
+    return float(end - begin) / 1e6 / ((covered[1] - covered[0]) / SECOND_NS)
 
 
 def _gauge_w(times: Any, values: Any, span: Span) -> float | None:
     """Return the mean (W) of a gauge in µW by the trapezoidal rule; None if a gap is too long."""
-    if not _is_read_at_ends(times, span):
+    covered = _covered(times, span)
+    if covered is None:
         return None
-    within = (times > span[0]) & (times < span[1])
-    knots = np.concatenate(([span[0]], times[within], [span[1]]))
-    if np.diff(knots).max() > max(HOLE_NS, HOLE_SHARE * (span[1] - span[0])):
+    within = (times > covered[0]) & (times < covered[1])
+    knots = np.concatenate(([covered[0]], times[within], [covered[1]]))
+    if np.diff(knots).max() > _hole_ns(span):
         return None
     heights = np.interp(knots, times, values)
     area = float(np.sum(np.diff(knots) * (heights[1:] + heights[:-1]) / 2.0))
-    return area / (span[1] - span[0]) / 1e6
+    return area / (covered[1] - covered[0]) / 1e6

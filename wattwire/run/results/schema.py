@@ -5,12 +5,13 @@ The names of a node's columns end with .ROLE.N.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
 from wattwire.model.derived import derived
-from wattwire.model.metrics import METRICS, PROCESS_COLUMNS, Metric, is_printed, printed
+from wattwire.model.metrics import ENERGY, METRICS, PROCESS_COLUMNS, Metric, is_printed, printed
 from wattwire.model.verdict import Verdict
 from wattwire.store.campaign import frame_of
 
@@ -54,6 +55,35 @@ BEFORE_PROCESSES = ("cpu_latency_us", "network", "placement")
 """Factors whose level changes the machine's power before any process of the run starts: idle states
 of the cores, the emulator of a network, and the hosts of a placement.
 """
+
+
+def of_one_source(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows with powers and energies of one source only; those of others are None.
+
+    Sources measure different parts of a machine, so no mean is over several of them. The campaign's
+    source is the one that most valid runs have. `energy_source` keeps the name of the other one.
+    """
+    counts = Counter(
+        row["energy_source"]
+        for row in rows
+        if row.get("energy_source") and row.get("verdict") == Verdict.VALID.value
+    )
+    if len(counts) < 2:
+        return list(rows)
+    # Of equally frequent sources, one that is the second of no run is preferred by its rank.
+    seconds = {row.get("energy_source_second") for row in rows}
+    chosen = min(counts, key=lambda name: (-counts[name], name in seconds, name))
+    return [
+        row
+        if row.get("energy_source") in (None, chosen)
+        else {name: None if _is_measured_energy(name) else value for name, value in row.items()}
+        for row in rows
+    ]
+
+
+def _is_measured_energy(name: str) -> bool:
+    metric = COLUMNS.get(name.split(".")[0])
+    return metric is not None and metric.needs == ENERGY
 
 
 def pool_baselines(

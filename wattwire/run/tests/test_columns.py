@@ -9,7 +9,7 @@ from wattwire.run.results import cores, evidence
 from wattwire.run.results.costs import sum_of_hosts
 from wattwire.run.results.evidence import machine_figures
 from wattwire.run.results.resources import OF_LIFE, Readings, attributed_energy, life_costs
-from wattwire.run.results.schema import COLUMNS, pool_baselines
+from wattwire.run.results.schema import COLUMNS, of_one_source, pool_baselines
 
 S = 10**9
 
@@ -72,6 +72,21 @@ def test_idle_power_of_another_source_or_none_gives_no_energy():
     assert "energy_idle_subtracted_j" not in pooled[3]
 
 
+def test_a_campaign_has_powers_of_one_source_and_none_is_averaged_with_another():
+    socket = row(1, 40.0, 41.0, 44.0, 43.0, source="wall/power") | {"energy_source_second": "p/w"}
+    package = row(1, 12.0, 13.0, 15.0, 14.0, source="p/w") | {"energy_j.client.1": 2.0, "cpu": 3}
+    invalid = package | {"verdict": "invalid"}
+    rows = of_one_source([socket, package, socket, invalid, invalid])
+    assert [one["power_window_w"] for one in rows] == [44.0, None, 44.0, None, None]
+    assert (rows[1]["energy_source"], rows[1]["energy_j.client.1"], rows[1]["cpu"]) == (
+        "p/w", None, 3,
+    )  # fmt: skip
+    # Of two equally frequent sources, the preferred one remains.
+    assert [one["power_window_w"] for one in of_one_source([package, socket])] == [None, 44.0]
+    blind = row(1, None, None, None, None, source=None)
+    assert of_one_source([package, blind]) == [package, blind]
+
+
 @pytest.mark.parametrize("factor", ["cpu_latency_us", "placement", "network"])
 def test_baselines_of_other_conditions_are_not_pooled(factor):
     # Each condition has a standing energy of 1 J: 0.1 W above 5 W or above 25 W, for 10 s.
@@ -119,6 +134,15 @@ def test_what_a_process_leaves_behind_becomes_columns_of_its_role():
 @pytest.mark.parametrize(("name", "quantity", "_factor"), [*OF_LIFE, *cores.COUNTS])
 def test_the_registry_names_the_quantity_that_a_cost_is_computed_from(name, quantity, _factor):
     assert COLUMNS[name].needs == quantity
+
+
+def test_a_second_source_is_summed_only_over_all_machines_of_the_first():
+    power = {"energy_source": "a/w", "power_window_w": 5.0}
+    second = {"energy_source_second": "b/w", "power_window_second_w": 6.0}
+    both = sum_of_hosts({"edge": power | second, "robot": power | second, "same": {"cpu_s": 1.0}})
+    assert (both["power_window_second_w"], both["energy_source_second"]) == (12.0, "b/w")
+    one = sum_of_hosts({"edge": power | second, "robot": power})
+    assert one["power_window_w"] == 10.0 and not any("second" in name for name in one)
 
 
 def test_costs_of_hosts_add_up_and_a_run_is_as_long_as_on_its_last_host():

@@ -110,3 +110,49 @@ def test_a_gauge_of_what_happened_belongs_to_the_reading_that_ends_it():
     )
     assert list(found.since("stall", "machine", "m", 99, 300)) == [2.0, 3.0]
     assert list(found.since("absent", "machine", "m", 99, 300)) == []
+
+
+@pytest.mark.parametrize("phase", [0.1, 0.3, 0.5, 0.7, 0.9])
+def test_a_record_per_second_covers_a_span_at_each_phase(phase):
+    (gauge,) = power.sources(SERIES[:1])
+    points = [(round((k + phase) * S), 9e6) for k in range(30)]
+    found = readings(("board", "power", "in", points))
+    assert power.mean_w(found, gauge, (3 * S, 4 * S)) == pytest.approx(9.0)
+    # The first reading is up to 0.9 s after the begin, which is less than 1/20 of the span.
+    assert power.mean_w(found, gauge, (0, 25 * S)) == pytest.approx(9.0)
+    assert power.mean_w(found, gauge, (-2 * S, 10 * S)) is None
+    assert power.mean_w(found, gauge, (20 * S, 40 * S)) is None
+
+
+def test_a_counter_is_not_continued_beyond_its_readings():
+    (chip,) = power.sources(SERIES[1:2])
+    found = readings(("chip", "energy", "package-0", steady(3, seconds=20)))
+    # The span ends 0.2 s after the last reading: the power is that of the time before.
+    assert power.mean_w(found, chip, (10 * S, 20 * S + S // 5)) == pytest.approx(3.0)
+    assert power.mean_w(found, chip, (19 * S, 20 * S + S // 5)) is None
+
+
+def test_a_mark_alone_has_its_reading_just_after_it():
+    (chip,) = power.sources(SERIES[1:2])
+    late = S // 1000
+    marks = [(0, 0.0), (50 * S + late, 50e6), (58 * S + late, 74e6), (90 * S, 74e6)]
+    found = readings(("chip", "energy", "package-0", marks))
+    assert power.mean_w(found, chip, (50 * S, 58 * S)) == pytest.approx(3.0, rel=1e-3)
+
+
+def test_a_span_shorter_than_20_averaging_times_is_too_short_for_a_meter_outside():
+    slow = [{**table, "window_s": 1.0} for table in source("socket", "power", 5, ["in"], False)]
+    found = readings(
+        ("socket", "power", "in", [(k * S, 40e6) for k in range(60)]),
+        ("board", "power", "in", [(k * S, 9e6) for k in range(60)]),
+    )
+    series = [*slow, *SERIES[:1]]
+    long, short = [(S, 22 * S), (30 * S, 50 * S)], [(S, 22 * S), (30 * S, 49 * S)]
+    first, columns = power.window_powers(found, series, long, long[1])
+    assert first.name == "socket/power" and "energy_too_short" not in columns
+    assert columns["energy_source_second"] == "board/power"
+    first, columns = power.window_powers(found, series, short, short[1])
+    assert first.name == "board/power"
+    assert columns["energy_too_short"] == (
+        "socket/power: too short for this meter: a baseline or the window has less than 20 s"
+    )

@@ -100,6 +100,18 @@ def test_a_word_is_redacted_in_the_notation_of_each_file(written: str) -> None:
     assert Redactor(Names(words=("a_b'c\"d ä",))).text(f"<{written}>") == "<[redacted]>"
 
 
+def test_an_address_of_a_meter_is_a_whole_word() -> None:
+    names = Names(meters=("shelly:plug:8080", "plug:8080", "plug", "/dev/ttyUSB0"))
+    for text, clean in (
+        ("http_plug/energy_input of plugs", "http_plug/energy_input of plugs"),
+        ("shelly:plug:8080, plug and (plug:8080)", "[redacted], [redacted] and ([redacted])"),
+        ("watts_up=/dev/ttyUSB0: gone", "watts_up=[redacted]: gone"),
+        ("/dev/ttyUSB01", "/dev/ttyUSB01"),
+    ):
+        assert Redactor(names).text(text) == clean
+    assert Redactor(names).is_in(b"\x00/dev/ttyUSB0\x00")
+
+
 def test_a_secret_is_reported_with_its_files() -> None:
     redactor = Redactor(Names())
     for redactor.place in ("", "run.json", "methods.tex", "run.json"):

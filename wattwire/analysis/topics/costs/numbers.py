@@ -38,7 +38,7 @@ from wattwire.analysis.topics.costs.by_role import (
 from wattwire.model import words
 from wattwire.model.derived import column, known_mean, messages_of_costs
 
-POWER = "power_window_w"
+POWER, SOURCE, TOO_SHORT = "power_window_w", "energy_source", "energy_too_short"
 JoulesPerMessage = stats.Interval | stats.TooFew | stats.NotComputable | stats.BelowResolution
 
 
@@ -80,6 +80,14 @@ class AbsentMeter:
 
 
 @dataclass(frozen=True)
+class OtherSource:
+    """A source that only some runs have, so they have no power here."""
+
+    source: str
+    runs: int
+
+
+@dataclass(frozen=True)
 class Costs:
     """The costs of all treatments and roles; `is_measured` is false for imported data.
 
@@ -99,6 +107,8 @@ class Costs:
     hosts: ByHost = ByHost()
     is_energy_measured: bool = False
     powers: tuple[Power, ...] = ()
+    other_sources: tuple[OtherSource, ...] = ()
+    too_short: tuple[str, ...] = ()
     absent_meters: tuple[AbsentMeter, ...] = ()
     estimates: tuple[Estimate, ...] = ()
 
@@ -126,6 +136,8 @@ def costs(evidence: Evidence) -> Costs:
         by_host(within_capacity),
         bool(np.isfinite(column(evidence.usable, POWER)).any()),
         tuple(powers(within_capacity)),
+        tuple(_other_sources(evidence.usable)),
+        tuple(_too_short(evidence.usable)),
         tuple(dict.fromkeys(_absent_meters(evidence))),
         tuple(estimates(within_capacity)),
     )
@@ -200,6 +212,20 @@ def powers(evidence: Evidence) -> Iterator[Power]:
             ),
             stats.joules_per_message(above_silent_w.tolist(), delivered_hz.tolist()),
         )
+
+
+def _other_sources(frame: pl.DataFrame) -> Iterator[OtherSource]:
+    """Yield the sources whose powers the summary leaves out, with the number of their runs."""
+    if SOURCE in frame.columns and POWER in frame.columns:
+        without = frame.filter(pl.col(SOURCE).is_not_null() & pl.col(POWER).is_null())
+        counts = without[SOURCE].value_counts().sort(SOURCE)
+        yield from (OtherSource(*row) for row in counts.iter_rows())
+
+
+def _too_short(frame: pl.DataFrame) -> Iterator[str]:
+    """Yield each reason for which a meter's source was skipped."""
+    if TOO_SHORT in frame.columns:
+        yield from sorted(frame[TOO_SHORT].drop_nulls().unique())
 
 
 def _absent_meters(evidence: Evidence) -> Iterator[AbsentMeter]:

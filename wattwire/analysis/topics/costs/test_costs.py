@@ -15,6 +15,7 @@ from wattwire.analysis.topics.costs.by_role import Estimate, RoleCosts
 from wattwire.analysis.topics.costs.numbers import (
     AbsentMeter,
     Costs,
+    OtherSource,
     Power,
     RunsChart,
     costs,
@@ -125,3 +126,22 @@ def test_without_a_valid_run_there_is_no_cost_and_imported_data_have_no_section(
     section = topic_page("costs", Costs(is_measured=True)).section()
     assert section is not None and section.has_no_data
     assert topic_page("costs", Costs()).section() is None
+
+
+def test_runs_of_another_source_and_meters_of_too_short_windows_are_named(tmp_path):
+    shape = Shape(blocks=3, measured_energy=True)
+    evidence = gather(Campaign(write_campaign(tmp_path / "c", shape)))
+    is_first = pl.arange(pl.len()) == 0
+    usable = evidence.usable.with_columns(
+        pl.when(is_first).then(pl.lit("b/power")).otherwise(pl.lit("a/power"))
+        .alias("energy_source"),
+        pl.when(is_first).then(None).otherwise("power_window_w").alias("power_window_w"),
+        pl.lit("c/power: too short for this meter").alias("energy_too_short"),
+    )  # fmt: skip
+    result = costs(replace(evidence, usable=usable))
+    assert result.other_sources == (OtherSource("b/power", 1),)
+    assert result.too_short == ("c/power: too short for this meter",)
+    shown = Costs(True, 2, other_sources=result.other_sources, too_short=result.too_short)
+    texts = topic_page("costs", shown).texts
+    assert any("1 run that only b/power covers" in text for text in texts)
+    assert any("not used: c/power: too short for this meter." in text for text in texts)

@@ -26,6 +26,8 @@ FIRST, SECOND = "energy_source", "energy_source_second"
 FIRST_W, SECOND_W = "power_window_w", "power_window_second_w"
 SILENT_W = "power_silent_w"
 RUNS_MIN = 3
+SEVERAL = " and "
+"""Between the names of sources whose powers a run on a rig adds."""
 NS_PER_S = 1e9
 Estimate = Interval | TooFew | NotComputable
 
@@ -60,8 +62,9 @@ class Pair:
 class Bound:
     """The bound of the power (W) in the window from a meter outside the machine, in its two parts.
 
-    `class_w` is what the vendor states at this power. `edges_w` is the step of the power at both
-    ends of the window, for as long as a reading may be old.
+    It is an estimate for the median run, and it assumes that no record is missing. `class_w` is
+    what the vendor states at this power. `edges_w` is the step of the power at both ends of the
+    window, for as long as a reading may be old.
     """
 
     source: str
@@ -77,7 +80,7 @@ class Bound:
 
     @property
     def share(self) -> float:
-        """The bound as a share of the power, which is also that of the energy."""
+        """The bound as a share of the power."""
         return self.bound_w / self.power_w if self.power_w else np.inf
 
 
@@ -144,10 +147,10 @@ def _samplings(evidence: Evidence) -> Iterator[Mapping[str, Any]]:
 
 def _bounds(evidence: Evidence) -> Iterator[Bound]:
     frame = evidence.usable
-    meters = {meter["name"]: meter for meter in evidence.reader.machine.get("outside_meters", [])}
+    meters = _facts(evidence)
     if FIRST not in frame.columns or not meters:
         return
-    measured = frame.filter(pl.col(FIRST).is_not_null())
+    measured = frame.filter(pl.col(FIRST).is_not_null() & pl.col(FIRST_W).is_not_null())
     for (source,), runs in measured.group_by(FIRST, maintain_order=True):
         meter = meters.get(str(source).split("/")[0])
         if meter is None:
@@ -159,24 +162,50 @@ def _bounds(evidence: Evidence) -> Iterator[Bound]:
             continue
         step_w = float(np.median(np.abs(powers_w - silent_w)[known]))
         power_w, seconds = float(np.median(powers_w[known])), float(np.median(windows_s[known]))
-        accuracy = AccuracyClass(meter["share"], meter["watts"])
-        edges_w = 2 * step_w * meter["window_s"] / seconds
-        yield Bound(str(source), runs.height, power_w, accuracy.bound_w(power_w), edges_w)
+        edges_w = 2 * step_w * meter.window_s / seconds
+        class_w = meter.accuracy.bound_w(power_w)
+        yield Bound(str(source), int(known.sum()), power_w, class_w, edges_w)
+
+
+@dataclass(frozen=True)
+class _Facts:
+    accuracy: AccuracyClass
+    window_s: float
+
+
+def _facts(evidence: Evidence) -> dict[str, _Facts]:
+    """Return the facts of each meter outside, by its name.
+
+    A run on a rig adds the powers of all measured machines, so the powers (W) that the vendors
+    state for their meters of one name are added, and the largest share applies to the sum.
+    """
+    meters = evidence.reader.machine.get("outside_meters", [])
+    by_name: dict[str, list[Mapping[str, Any]]] = {}
+    for meter in meters:
+        by_name.setdefault(meter["name"], []).append(meter)
+    return {
+        name: _Facts(
+            AccuracyClass(max(m["share"] for m in of_name), sum(m["watts"] for m in of_name)),
+            max(m["window_s"] for m in of_name),
+        )
+        for name, of_name in by_name.items()
+    }
 
 
 def pairs_of(evidence: Evidence) -> Iterator[Pair]:
-    """Yield each pair of sources of the valid runs. Imported data have none."""
+    """Yield each pair of sources of the valid runs. Imported data have none.
+
+    Machines of a rig with different sources have no pair, because a sum has no class.
+    """
     frame = evidence.usable
     if SECOND not in frame.columns:
         return
-    machine = evidence.reader.machine
-    classes = {
-        meter["name"]: AccuracyClass(meter["share"], meter["watts"])
-        for meter in machine.get("outside_meters", [])
-    }
+    classes = {name: facts.accuracy for name, facts in _facts(evidence).items()}
     covered = frame.filter(pl.col(FIRST).is_not_null() & pl.col(SECOND).is_not_null())
     for names, runs in covered.group_by(FIRST, SECOND, maintain_order=True):
         first, second = map(str, names)
+        if SEVERAL in first or SEVERAL in second:
+            continue
         yield pair(first, second, column(runs, FIRST_W), column(runs, SECOND_W), classes)
 
 

@@ -74,5 +74,26 @@ def test_the_bound_of_a_meter_outside_is_the_sum_of_its_class_and_the_ends_of_th
     assert table.rows[0]["bound_w"] == pytest.approx(0.705)
 
 
+def test_sources_of_several_machines_have_no_pair_and_their_classes_add_up() -> None:
+    names = {"energy_source": "one/power", "energy_source_second": "two/power"}
+    of_rig = {**names, "energy_source_second": "three/power and two/power"}
+    watts = {"power_window_w": 20.0, "power_window_second_w": 21.0, "power_silent_w": 20.0}
+    rows = [one | watts | {"cost_window_s": 50.0} for one in (names, of_rig)]
+    known = {"name": "one", "share": 0.01, "watts": 0.1, "window_s": 1.0}
+    meters = [known | {"host": "robot"}, known | {"host": "edge", "share": 0.02}]
+    evidence = SimpleNamespace(
+        imported=False, usable=pl.DataFrame(rows), runs={},
+        reader=SimpleNamespace(machine={"outside_meters": meters}),
+    )  # fmt: skip
+    result = source_agreement(evidence)
+    assert [(one.first, one.second, one.runs) for one in result.pairs] == [
+        ("one/power", "two/power", 1)
+    ]
+    (bound,) = result.bounds
+    assert bound.class_w == pytest.approx(0.02 * 20 + 2 * 0.1)
+    (*_, bounds, _) = topic_page("source_agreement", result).section().parts
+    assert "up to twice this error in W" in bounds.note
+
+
 def test_without_a_second_source_there_is_no_section() -> None:
     assert topic_page("source_agreement", SourceAgreement(True)).section() is None

@@ -20,7 +20,7 @@ from wattwire.report.topic_page import Sentences, topic_page
 from wattwire.stats import Interval
 
 SENTENCES = Sentences("findings/sources_disagree")
-CLASSES = [{"name": name, "share": 0.01, "watts": 0.1} for name in ("one", "two")]
+CLASSES = [{"name": name, "share": 0.01, "watts": 0.1, "window_s": 1.0} for name in ("one", "two")]
 
 
 def searched(second_w: list[float], classes=CLASSES) -> Searched:
