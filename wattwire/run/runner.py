@@ -618,7 +618,8 @@ class OneRun:
         self._enter("window")
         record = self.record
         self._ssh_before = self._sent_by_ssh()
-        lead_ns = round((GO_LEAD_NS + GO_LEAD_PER_NODE_NS * len(record.nodes)) * busyness())
+        nodes = len(record.nodes) + (len(self._uninvited.uninvited) if self._uninvited else 0)
+        lead_ns = round((GO_LEAD_NS + GO_LEAD_PER_NODE_NS * nodes) * busyness())
         if self._treatment["pacing"] == "native":
             # A native timer ticks one period after its creation, which must precede slot 0.
             lead_ns += max(int(node.spec["period_ns"]) for node in record.nodes)

@@ -33,7 +33,8 @@ def proof_of(
     `foreign` is the number of messages that the run's nodes received and that are of no node of
     the run, and `specs` are those of the nodes of the run.
     """
-    received = [node["received"] for node in uninvited]
+    received = [node["received"] for node in uninvited if node["tried"]]
+    known = sum(filter(None, received))
     frames, absent = None, ""
     fills = list(dict.fromkeys(fill for s in specs if len(fill := fill_of(s)) >= PIECE_BYTES))
     searched = 0
@@ -48,7 +49,8 @@ def proof_of(
     if capture is not None and capture.is_file():
         discard(capture)
     columns = {
-        RECEIVED: None if None in received else sum(received),
+        # Known messages are a leak, even if other nodes did not tell what they received.
+        RECEIVED: known if known or (received and None not in received) else None,
         DELIVERED: foreign,
         FILL: frames,
     }

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import struct
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from contract.conformance.payload import payload, record
+from wattwire.hosts.hosts import here
+from wattwire.model.deployment import HOST, NODE, Deployment, Flow, Process
+from wattwire.rig.agent import AgentClient
+from wattwire.run.node_specs import RunNode
 from wattwire.run.proof.fill import PIECE_BYTES, fill_of, frames_with_fill
 from wattwire.run.proof.result import proof_of
+from wattwire.run.proof.uninvited import Uninvited, UninvitedNodes, uninvited_copies
+from wattwire.run.run_processes import ProcessState, RunProcesses
 
 SEED = 0x0012_3456_789A_BCDE
 
@@ -77,8 +87,8 @@ def test_a_capture_that_ends_within_a_frame_is_searched_up_to_it():
     assert frames_with_fill(b"", [fill]) == 0
 
 
-def entry(received):
-    return {"process": "uninvited-open-subscriber", "admitted": True, "received": received}
+def entry(received, tried=True):
+    return {"process": "uninvited-open-subscriber", "tried": tried, "received": received}
 
 
 def test_the_result_counts_the_messages_of_both_sides_and_deletes_the_capture(tmp_path):
@@ -90,6 +100,95 @@ def test_the_result_counts_the_messages_of_both_sides_and_deletes_the_capture(tm
     }  # fmt: skip
     assert proof.document["frames_searched"] == 2
     assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("entries", "received"),
+    [
+        ([entry(0), entry(None, tried=False)], 0),
+        ([entry(2), entry(None)], 2),
+        ([entry(0), entry(None)], None),
+        ([entry(None, tried=False)], None),
+    ],
+)
+def test_nodes_that_never_tried_prove_nothing_and_hide_nothing(entries, received):
+    assert proof_of(entries, 0, None, [spec()]).columns["uninvited_received"] == received
+
+
+def uninvited_nodes(states, breaches=(), hosts=None, token="ww0", folder=Path()):
+    """Return an uninvited node whose process came as far as `states` tells."""
+    original = RunNode(
+        0, "publisher-0", "publisher", 0, 0, "x/y", None,
+        {"payload.seed": 1, "peers.count": 3},
+    )  # fmt: skip
+    nodes = UninvitedNodes(
+        [Uninvited("open", replace(original, process="uninvited"), HOST, "publisher-0")],
+        hosts or {}, Deployment(()), token, folder,
+    )  # fmt: skip
+    nodes._processes.states.update(states)
+    nodes._breaches.update(breaches)
+    return nodes
+
+
+READY = {"READY": {}}
+
+
+@pytest.mark.parametrize(
+    ("state", "tried", "received"),
+    [
+        (None, False, None),
+        (ProcessState(), True, 0),
+        (ProcessState(exit={"code": 4}), True, 0),
+        (ProcessState(exit={"code": 1}), False, None),
+        (ProcessState(exit={"code": 2}), False, None),
+        (ProcessState(exit={"code": None, "signal": 11}), False, None),
+        (ProcessState(exit={"code": 1}, lines=READY), True, None),
+        (ProcessState(exit={"code": 0}, lines={**READY, "DONE": {"received": 7}}), True, 7),
+    ],
+)
+def test_only_a_node_that_the_middleware_refused_or_admitted_has_tried(state, tried, received):
+    nodes = uninvited_nodes({} if state is None else {"uninvited": state})
+    (line,) = nodes.to_json()
+    assert (line["tried"], line["received"]) == (tried, received)
+
+
+def test_a_node_that_broke_the_contract_has_not_tried():
+    nodes = uninvited_nodes({"uninvited": ProcessState()}, {"uninvited": "broke C-05"})
+    (line,) = nodes.to_json()
+    assert (line["tried"], line["received"], line["end"]) == (False, None, "broke C-05")
+
+
+def test_one_peer_is_enough_for_a_copy_that_looks_for_a_hole():
+    program = SimpleNamespace(middleware=SimpleNamespace(setting_with=lambda _: "security"))
+    spec = {"payload.seed": 1, "peers.count": 3}
+    nodes = [
+        RunNode(n, f"{role}-0", role, 0, n, "x/y", program, spec)
+        for n, role in enumerate(("publisher", "subscriber"))
+    ]
+    deployment = SimpleNamespace(
+        flows=[Flow("", 0, (1,))], host_of=lambda _: HOST
+    )  # fmt: skip
+    copies = uninvited_copies(nodes, deployment, is_secured=True)
+    assert [each.node.spec["peers.count"] for each in copies] == [1] * 6
+
+
+def test_the_end_of_the_uninvited_nodes_ends_no_other_process_of_the_run(tmp_path):
+    agent = AgentClient(tmp_path / "agent")
+    try:
+        hosts, token = {HOST: here(agent)}, f"ww{tmp_path.name}"
+        deployment = Deployment((Process("broker", NODE, HOST),))
+        run = RunProcesses(hosts, deployment, token, tmp_path / "run")
+        nodes = uninvited_nodes({}, hosts=hosts, token=token, folder=tmp_path / "run")
+        for processes, name in ((run, "broker"), (nodes._processes, "uninvited")):
+            for folder in ("logs", f"out/{name}"):
+                (tmp_path / "run" / folder).mkdir(parents=True, exist_ok=True)
+            processes.spawn(name, ["/bin/sleep", "60"], {}, lines=False)
+        nodes.end()
+        assert nodes._processes.states["uninvited"].exit["signal"]
+        assert run.wait_exit(["broker"], time.monotonic() + 0.3) == ["broker"]
+        assert run.end_all() == ["broker"]
+    finally:
+        agent.close()
 
 
 @pytest.mark.parametrize(
