@@ -5,19 +5,23 @@ from __future__ import annotations
 import struct
 import time
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from contract.conformance.payload import payload, record
 from wattwire.hosts.hosts import here
 from wattwire.model.deployment import HOST, NODE, Deployment, Flow, Process
 from wattwire.rig.agent import AgentClient
+from wattwire.rig.emulator_log import MAGIC, RECORD
 from wattwire.run.node_specs import RunNode
-from wattwire.run.proof.fill import PIECE_BYTES, fill_of, frames_with_fill
+from wattwire.run.proof.fill import PIECE_BYTES, fill_of, search
 from wattwire.run.proof.result import proof_of
 from wattwire.run.proof.uninvited import Uninvited, UninvitedNodes, uninvited_copies
+from wattwire.run.results.summary import Collected
 from wattwire.run.run_processes import ProcessState, RunProcesses
 
 SEED = 0x0012_3456_789A_BCDE
@@ -34,6 +38,10 @@ def capture(*frames):
     header = struct.pack("<IHHIIII", 0xA1B2_3C4D, 2, 4, 0, 0, 65_536, 1)
     sized = ((len(frame), frame) for frame in frames)
     return header + b"".join(struct.pack("<IIII", 1, 2, n, n) + frame for n, frame in sized)
+
+
+def frames_with_fill(content, fills):
+    return search(BytesIO(content), fills)[1]
 
 
 @pytest.mark.parametrize("encoding", ["bytes", "text"])
@@ -87,6 +95,14 @@ def test_a_capture_that_ends_within_a_frame_is_searched_up_to_it():
     assert frames_with_fill(b"", [fill]) == 0
 
 
+@pytest.mark.parametrize("chunk_bytes", [1, 30, 100, 1000])
+def test_a_search_in_chunks_finds_the_same(chunk_bytes):
+    fill = fill_of(spec(64))
+    content = capture(b"x" * 70, fill, b"", b"y" * 3 + fill, b"z")
+    assert search(BytesIO(content), [fill], chunk_bytes) == search(BytesIO(content), [fill])
+    assert search(BytesIO(content), [fill], chunk_bytes) == (5, 2)
+
+
 def entry(received, tried=True):
     return {"process": "uninvited-open-subscriber", "tried": tried, "received": received}
 
@@ -94,12 +110,25 @@ def entry(received, tried=True):
 def test_the_result_counts_the_messages_of_both_sides_and_deletes_the_capture(tmp_path):
     path = tmp_path / "frames.pcap"
     path.write_bytes(capture(fill_of(spec()), b"x" * 80))
-    proof = proof_of([entry(3), entry(4)], 5, path, [spec()])
+    proof = proof_of([entry(3), entry(4)], 5, path, None, [spec()])
     assert proof.columns == {
         "uninvited_received": 7, "uninvited_delivered": 5, "fill_on_link": 1,
     }  # fmt: skip
     assert proof.document["frames_searched"] == 2
     assert not path.exists()
+
+
+def test_frames_that_a_full_capture_did_not_keep_are_counted(tmp_path):
+    path, log = tmp_path / "frames.pcap", tmp_path / "frames.log"
+    path.write_bytes(capture(b"x", b"y"))
+    records = np.zeros(7, RECORD)
+    records["in_ns"] = [1, 2, 3, 3, 4, 5, 5]  # two receivers of 3; two hosts send at 5
+    records["source"][-1] = 1
+    header = MAGIC + RECORD.itemsize.to_bytes(8, "little")
+    log.write_bytes(header + records.tobytes())
+    proof = proof_of([entry(0)], 0, path, log, [spec()])
+    assert proof.document["frames_searched"] == 2
+    assert proof.document["frames_unsearched"] == 4
 
 
 @pytest.mark.parametrize(
@@ -112,7 +141,7 @@ def test_the_result_counts_the_messages_of_both_sides_and_deletes_the_capture(tm
     ],
 )
 def test_nodes_that_never_tried_prove_nothing_and_hide_nothing(entries, received):
-    assert proof_of(entries, 0, None, [spec()]).columns["uninvited_received"] == received
+    assert proof_of(entries, 0, None, None, [spec()]).columns["uninvited_received"] == received
 
 
 def uninvited_nodes(states, breaches=(), hosts=None, token="ww0", folder=Path()):
@@ -199,7 +228,17 @@ def test_an_unknown_number_is_absent_with_its_reason(tmp_path, has_capture, spec
     path = tmp_path / "frames.pcap"
     if has_capture:
         path.write_bytes(capture(b"x"))
-    proof = proof_of([entry(None)], 0, path, specs)
+    proof = proof_of([entry(None)], 0, path, None, specs)
     assert proof.columns["uninvited_received"] is None
     assert proof.columns["fill_on_link"] is None
     assert reason in proof.document["fill_absent"]
+
+
+def test_a_run_that_ended_before_the_drain_leaves_no_capture(tmp_path):
+    path = tmp_path / "frames.pcap"
+    path.write_bytes(capture(b"x"))
+    collected = Collected.__new__(Collected)
+    network = SimpleNamespace(capture=path, log=None)
+    collected.record = SimpleNamespace(uninvited=None, network=network)
+    assert collected._proof() is None
+    assert not path.exists()

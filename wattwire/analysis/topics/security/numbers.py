@@ -46,7 +46,7 @@ class Proved:
     frames: int | None
     frames_searched: int
     absent: str = ""
-    bytes_unsearched: int = 0
+    frames_unsearched: int = 0
     untried: tuple[str, ...] = ()
     pair: str = ""
     open_runs: int = 0
@@ -120,7 +120,7 @@ class Security:
     @property
     def cut(self) -> tuple[Proved, ...]:
         """Return the runs whose capture was full, so that later frames were not searched."""
-        return tuple(run for run in self.proved if run.bytes_unsearched)
+        return tuple(run for run in self.proved if run.frames_unsearched)
 
     @property
     def frames_searched(self) -> int:
@@ -200,7 +200,7 @@ def _proved(
         row.get("fill_on_link"),
         int(proof["frames_searched"]),
         str(proof.get("fill_absent", "")),
-        int(proof.get("bytes_unsearched", 0)),
+        int(proof.get("frames_unsearched", 0)),
         tuple(
             f"{node['process']} {node['end']}" for node in proof["uninvited"] if not node["tried"]
         ),

@@ -69,9 +69,9 @@ def test_a_missing_number_is_no_hole_and_its_reason_is_printed():
 
 def test_a_full_capture_and_nodes_that_never_tried_are_named():
     end = "uninvited-open-publisher ended with code 1"
-    words = text_of(replace(SECURED, bytes_unsearched=5000, untried=(end,)), OPEN)
+    words = text_of(replace(SECURED, frames_unsearched=5000, untried=(end,)), OPEN)
     assert f"1 uninvited node never tried, and do not count: b02-p001: {end}" in words
-    assert "b02-p001: 5\u202f000 bytes of frames were not kept" in words
+    assert "b02-p001: 5\u202f000 frames were not kept" in words
 
 
 def test_runs_that_proved_nothing_and_runs_to_come_are_named():
