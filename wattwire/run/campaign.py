@@ -266,6 +266,7 @@ class CampaignRunner:
             for token in self._cleaned_tokens:  # an agent that was killed has left private keys
                 for host in self._hosts.by_name.values():
                     host.forget_private(token)
+            self._cleaned_tokens.clear()
         return self._hosts.by_name
 
     def _meters_of_resume(self, meters: tuple[OutsideMeter, ...]) -> tuple[OutsideMeter, ...]:
@@ -641,6 +642,9 @@ class CampaignRunner:
                 connected.agent.request("clean", run=token)
                 connected.forget_private(token)
                 connected.forget(connected.folder_of(self.campaign.path, token))
+        if self._hosts is not None and self._hosts.any_lost:
+            with contextlib.suppress(WattwireError):  # there may be no later run that connects
+                self._connect_hosts()
 
     def _report(self, planned: PlannedRun, collected: Collected, record: RunRecord) -> None:
         if not self._busy_reported and any(r.code in CONDITION_CODES for r in collected.reasons):

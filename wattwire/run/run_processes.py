@@ -292,13 +292,22 @@ class RunProcesses:
         reason = printable(state.lines.get("ERROR", {}).get("reason") or "")
         return f"{how} ({reason}{port_hint(reason)})" if reason else how
 
-    def end_all(self) -> list[str]:
-        """Kill all remaining processes of this run and return their names."""
+    def kill_alive(self) -> tuple[list[str], list[str]]:
+        """Kill the processes of this object; return those that were alive, and those that are."""
         alive = [p for p, s in self.states.items() if s.exit is None and s.pid is not None]
         for process in alive:
             with contextlib.suppress(AgentError):  # the process has already ended
                 self.agent_of(process).request("signal", process=process, signal="KILL", tree=True)
-        stuck = self.wait_exit(alive, time.monotonic() + 5.0)
+        return alive, self.wait_exit(alive, time.monotonic() + 5.0)
+
+    def unsubscribe(self) -> None:
+        """Take no more events of the processes of this object."""
+        for process in self.states:
+            self.agent_of(process).unsubscribe(process)
+
+    def end_all(self) -> list[str]:
+        """Kill all processes with the token of this run, of any object; return their names."""
+        alive, stuck = self.kill_alive()
         agents = [host.agent for host in self._hosts.values()]
         cleaned = [(agent, agent.submit("clean", run=self.token)) for agent in agents]
         killed = {  # agents of one machine may find the same process
@@ -307,8 +316,7 @@ class RunProcesses:
             for pid in agent.reply("clean", future).get("killed", [])
         }
         left = list(killed.values())
-        for process in self.states:
-            self.agent_of(process).unsubscribe(process)
+        self.unsubscribe()
         return [*alive, *left, *(f"{p} did not end after SIGKILL" for p in stuck)]
 
 

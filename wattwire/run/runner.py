@@ -535,20 +535,30 @@ class OneRun:
             return {}
         self._authority = Authority()
         host_of = self.record.processes.host_of
-        subjects = [self._subject(name, host_of(name)) for name in [*self._services, *needy]]
+        subjects = [
+            self._subject(name, host_of(name), self._run_of(name))
+            for name in [*self._services, *needy]
+        ]
         return place(self._authority, self.record.token, subjects)
+
+    def _run_of(self, process: str) -> str:
+        """Return the key `run` of a process of nodes, and the token of the run for a service."""
+        token, nodes = self.record.token, [n for n in self.record.nodes if n.process == process]
+        return str(process_spec(nodes, token, self._settings)["run"]) if nodes else token
 
     @property
     def _is_secured(self) -> bool:
         return self.record.nodes[0].program.middleware.is_secured(self._settings)
 
-    def _subject(self, process: str, host: Host, trusted: bytes = b"") -> tuple[Host, Subject]:
+    def _subject(
+        self, process: str, host: Host, run: str, trusted: bytes = b""
+    ) -> tuple[Host, Subject]:
         """Return a service or the process of nodes as the subject of a certificate on its host."""
         return host, Subject(
             process,
             (self._network.addresses[host.name],),
             self.record.nodes[0].program.middleware.security_documents if self._is_secured else {},
-            {"token": self.record.token, **setting_words(self._settings)},
+            {"token": self.record.token, "run": run, **setting_words(self._settings)},
             trusted,
         )
 
@@ -578,7 +588,10 @@ class OneRun:
         other, host_of = Authority(), self._uninvited.host_of
         having = [each for each in self._uninvited.uninvited if each.kind != OPEN]
         subjects = [
-            self._subject(each.process, host_of(each.process), other.certificate) for each in having
+            self._subject(
+                each.process, host_of(each.process), each.node.spec["run"], other.certificate
+            )
+            for each in having
         ]
         placed = place(self._authority, self.record.token, subjects, signer=other)
         kinds = {each.process: each.kind for each in having}
@@ -619,7 +632,8 @@ class OneRun:
         self._enter("window")
         record = self.record
         self._ssh_before = self._sent_by_ssh()
-        lead_ns = round((GO_LEAD_NS + GO_LEAD_PER_NODE_NS * len(record.nodes)) * busyness())
+        nodes = len(record.nodes) + (len(self._uninvited.uninvited) if self._uninvited else 0)
+        lead_ns = round((GO_LEAD_NS + GO_LEAD_PER_NODE_NS * nodes) * busyness())
         if self._treatment["pacing"] == "native":
             # A native timer ticks one period after its creation, which must precede slot 0.
             lead_ns += max(int(node.spec["period_ns"]) for node in record.nodes)

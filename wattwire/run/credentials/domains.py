@@ -13,16 +13,17 @@ DOMAIN_MAX = 230
 def domains_of(words: Mapping[str, str]) -> tuple[int, int]:
     """Return the first and the last domain.
 
-    They are the domain of the run: the setting `domain` or, if it is 0 or does not exist, a domain
-    from 1 to 100 that the FNV-1a hash of the run token determines. Nodes derive the same domain.
-    Documents without a run token, such as those of the conformance suite, are for all domains.
+    They are the domain of the process: the setting `domain` or, if it is 0 or does not exist, a
+    domain from 1 to 100 that the FNV-1a hash of the key `run` of its spec determines, which is
+    different in each flow. Nodes derive the same domain. Documents without it, such as those of the
+    conformance suite, are for all domains.
     """
-    domain = int(words.get(DOMAIN, "0"))
-    if not domain and not words["token"]:
+    domain, run = int(words.get(DOMAIN, "0")), words.get("run", "")
+    if not domain and not run:
         return 0, DOMAIN_MAX
     if not domain:
         state = 0x811C9DC5
-        for byte in words["token"].encode():
+        for byte in run.encode():
             state = ((state ^ byte) * 0x01000193) % 2**32
         domain = 1 + state % DERIVED_DOMAINS
     return domain, domain

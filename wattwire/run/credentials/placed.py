@@ -19,8 +19,8 @@ SECURITY = "security."
 KEYS = (AUTHORITY, CERTIFICATE, KEY, f"{SECURITY}governance", f"{SECURITY}permissions")
 """Spec keys of all credentials. Their values are paths."""
 PRIVATE_MODE = 0o600
-VALIDITY = datetime.timedelta(days=366)
-"""Validity of signed documents before and after now, because the clocks of hosts may differ."""
+VALIDITY = datetime.timedelta(days=20 * 365)
+"""Validity of signed documents before and after now: clocks of hosts may differ by years."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def place(
     """Write the credentials of a run's processes to their hosts; return process → key → path.
 
     The identities and documents are those of `signer`, by default those of the `authority` that
-    every process trusts. Raises UsageError if a host does not keep a private key private.
+    every process trusts. Raises MissingError if a host does not keep a private key private.
     """
     placed = {}
     for host, subject in subjects:

@@ -7,7 +7,7 @@ searched at all offsets; a hit counts if the bytes around it continue the fill t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -19,6 +19,8 @@ NAME_CHARACTERS = 16
 """Characters of the fill in a record's name; its other values are numbers."""
 ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 PCAP_HEADER_BYTES, FRAME_HEADER_BYTES = 24, 16
+CHUNK_BYTES = 16 << 20
+"""Bytes that are searched at once. The search needs several times this memory."""
 LENGTH_AT = 8
 """Offset of a frame's length in its header, a little-endian number of 32 bits."""
 
@@ -52,35 +54,52 @@ def _as_text(stream: bytes) -> bytes:
     return stream.translate(bytes(ALPHABET[value % 64] for value in range(256)))
 
 
-def frames_of(capture: bytes) -> Iterator[tuple[int, int]]:
-    """Yield the begin and the end of each frame in the bytes of a pcap file."""
-    at = PCAP_HEADER_BYTES
-    while at + FRAME_HEADER_BYTES <= len(capture):
-        size = int.from_bytes(capture[at + LENGTH_AT : at + LENGTH_AT + 4], "little")
+def frames_of(content: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the begin and the end of each whole frame in a piece of a pcap file."""
+    at = 0
+    while at + FRAME_HEADER_BYTES <= len(content):
+        size = int.from_bytes(content[at + LENGTH_AT : at + LENGTH_AT + 4], "little")
         begin = at + FRAME_HEADER_BYTES
-        if begin + size > len(capture):  # the emulator was killed while it wrote this frame
+        if begin + size > len(content):
             return
         yield begin, begin + size
         at = begin + size
 
 
-def frames_with_fill(capture: bytes, fills: Sequence[bytes]) -> int:
-    """Return how many frames of a pcap file contain a piece of one of the fills."""
+def search(
+    capture: BinaryIO, fills: Sequence[bytes], chunk_bytes: int = CHUNK_BYTES
+) -> tuple[int, int]:
+    """Return how many frames a pcap file has, and how many contain a piece of one of the fills."""
     places = [_places(fill) for fill in fills]
     known = np.array(sorted({word for words in places for word in words}), np.uint64)
-    if not len(known):
-        return 0
-    hits = np.sort(np.concatenate([_hits(capture, known, at) for at in range(WORD_BYTES)]))
-    count = 0
-    for begin, end in frames_of(capture):
-        inside = hits[np.searchsorted(hits, begin) : np.searchsorted(hits, end)]
-        frame = capture[begin:end]
-        count += any(
-            _continues(frame, int(hit) - begin, fill, words)
-            for hit in inside
-            for fill, words in zip(fills, places, strict=True)
-        )
-    return count
+    searched = found = 0
+    for chunk in _chunks(capture, chunk_bytes):
+        frames = list(frames_of(chunk))
+        searched += len(frames)
+        hits = np.sort(np.concatenate([_hits(chunk, known, at) for at in range(WORD_BYTES)]))
+        for begin, end in frames:
+            inside = hits[np.searchsorted(hits, begin) : np.searchsorted(hits, end)]
+            frame = chunk[begin:end]
+            found += any(
+                _continues(frame, int(hit) - begin, fill, words)
+                for hit in inside
+                for fill, words in zip(fills, places, strict=True)
+            )
+    return searched, found
+
+
+def _chunks(capture: BinaryIO, chunk_bytes: int) -> Iterator[bytes]:
+    """Yield the frames of a pcap file in pieces that end with a frame.
+
+    The last frame is incomplete if the emulator was killed while it wrote it. It is omitted.
+    """
+    capture.read(PCAP_HEADER_BYTES)
+    rest = b""
+    while content := capture.read(chunk_bytes):
+        content = rest + content
+        end = max((end for _, end in frames_of(content)), default=0)
+        yield content[:end]
+        rest = content[end:]
 
 
 def _places(fill: bytes) -> dict[int, int]:
@@ -90,10 +109,10 @@ def _places(fill: bytes) -> dict[int, int]:
     return {int(word): at * WORD_BYTES for at, word in enumerate(words)}
 
 
-def _hits(capture: bytes, known: np.ndarray, at: int) -> np.ndarray:
+def _hits(chunk: bytes, known: np.ndarray, at: int) -> np.ndarray:
     """Return the offsets of known words, from offset `at` in steps of a word."""
-    count = max(0, (len(capture) - at) // WORD_BYTES)
-    words = np.frombuffer(capture, "<u8", count, at if count else 0)
+    count = max(0, (len(chunk) - at) // WORD_BYTES)
+    words = np.frombuffer(chunk, "<u8", count, at if count else 0)
     found: np.ndarray = np.flatnonzero(np.isin(words, known)) * WORD_BYTES + at
     return found
 

@@ -36,6 +36,8 @@ TRY_MS = 600_000
 RETRY_S = 0.5
 """Pause before nodes that were refused try again."""
 END_S = 5.0
+REFUSED_BY_MIDDLEWARE = 4
+"""Exit code of a node whose middleware failed, as it does without access (C-04)."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,8 @@ def _changes(original: RunNode, kind: str, number: int) -> dict[str, Any]:
     changes = {
         "node": number,
         "ready_timeout_ms": TRY_MS,
+        # One peer is enough for READY, because a hole may be open to one of them only.
+        "peers.count": min(1, original.spec["peers.count"]),
         f"settings.{setting}": UNSECURED if kind == OPEN else SECURED,
     }
     if original.sends:  # its own messages must not be taken for those of the run on the link
@@ -167,13 +171,18 @@ class UninvitedNodes:
         self._wait("DONE", ready, time.monotonic() + linger_s + END_S)
 
     def end(self) -> None:
-        """Kill those that are left."""
+        """Kill those that are left, and no other process of the run."""
         self._processes.ending = True
         with contextlib.suppress(AgentError):
-            self._processes.end_all()
+            self._processes.kill_alive()
+        self._processes.unsubscribe()
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Return an entry for each node: its kind, how far it came, and what it received."""
+        """Return an entry for each node: its kind, how far it came, and what it received.
+
+        A node that broke the contract or crashed before READY never tried, so it proves nothing:
+        what it received is None.
+        """
         return [self._entry(each) for each in self.uninvited]
 
     @property
@@ -197,23 +206,27 @@ class UninvitedNodes:
     def _entry(self, each: Uninvited) -> dict[str, Any]:
         state = self._processes.states.get(each.process)
         lines = state.lines if state else {}
-        is_ready, done = "READY" in lines, lines.get("DONE")
-        end = "was not admitted until the end of the run"
-        if each.process in self._breaches:
+        is_ready, done, breach = "READY" in lines, lines.get("DONE"), each.process in self._breaches
+        exit_code = state.exit.get("code") if state and state.exit else None
+        has_crashed = bool(state and state.exit) and exit_code != REFUSED_BY_MIDDLEWARE
+        tried = is_ready or (state is not None and not breach and not has_crashed)
+        end = "was refused until the end of the run"
+        if breach:
             end = self._breaches[each.process]
         elif is_ready:
-            end = "was admitted"
-        elif state is not None and state.exit is not None and not state.exit.get("signal"):
-            end = self._processes.describe_exit(each.process)
-        # A node that was never admitted has subscribed to nothing, so it has received nothing.
-        received = int(done.get("received") or 0) if done else None if is_ready else 0
+            end = "was READY"
+        elif state is None or state.exit is not None:
+            end = self._processes.describe_exit(each.process) if state else "was not started"
+        # A node that tried and was never READY has subscribed to nothing.
+        received = int(done.get("received") or 0) if done else None if is_ready or not tried else 0
         return {
             "process": each.process,
             "kind": each.kind,
             "role": each.node.role,
             "host": each.host,
             "tries": self._tries[each.process],
-            "admitted": is_ready,
+            "tried": tried,
+            "ready": is_ready,
             "end": end,
             "received": received,
             "sent": int(lines.get("SENT", {}).get("sent") or 0),

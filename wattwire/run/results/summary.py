@@ -473,13 +473,18 @@ class Collected:
         return document, [*reasons, *unjoined(document)]
 
     def _proof(self) -> Proof | None:
-        """Return the result of a run that proves security; None for other runs."""
-        record = self.record
+        """Return the result of a run that proves security; None for other runs.
+
+        A run that ended before the uninvited nodes were stopped has no result.
+        """
+        record, network = self.record, self.record.network
+        capture, log = (network.capture, network.log) if network else (None, None)
         if record.uninvited is None:
+            if capture is not None:
+                discard(capture)
             return None
-        capture = record.network.capture if record.network else None
         specs = [node.spec for node in record.nodes]
-        return proof_of(record.uninvited, int(self.row["foreign"]), capture, specs)
+        return proof_of(record.uninvited, int(self.row["foreign"]), capture, log, specs)
 
     def _judge_saturation(self) -> None:
         """Set the outcome if messages remained in a queue, or if the backlog grew without end.

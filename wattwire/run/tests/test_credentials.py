@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import base64
+import datetime
+import re
 import subprocess
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,9 +15,10 @@ from cryptography import x509
 
 from wattwire.hosts.host import Host
 from wattwire.model.deployment import HOST
-from wattwire.model.errors import UsageError
+from wattwire.model.errors import MissingError
 from wattwire.model.rig import ONE_HOST
 from wattwire.run.credentials import KEYS, Authority, Subject, credential_words, place
+from wattwire.run.failed_attempt import ends_campaign
 
 ADDRESS = "10.77.0.2"
 DOCUMENT = "<grant><subject_name>{subject}</subject_name><topic>{token}</topic></grant>"
@@ -94,26 +98,41 @@ def test_documents_name_their_subject_and_the_authority_signed_them(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("token", "settings", "domain"),
+    ("run", "settings", "domain"),
     [
+        ("ww0f1", {}, "33 33"),
         ("ww0", {}, "66 66"),
         ("ww0", {"settings.domain": "0"}, "66 66"),
         ("ww0", {"settings.domain": "7"}, "7 7"),
         ("", {"settings.domain": "0"}, "0 230"),
     ],
 )
-def test_documents_are_for_the_domain_of_the_run(tmp_path, token, settings, domain):
+def test_documents_are_for_the_domain_of_the_flow(tmp_path, run, settings, domain):
     documents = {"security.governance": "<id_range>{domain_min} {domain_max}</id_range>"}
-    words = {"token": token, **settings}
+    words = {"token": "ww0", "run": run, **settings}
     subject = Subject("subscriber-0", (ADDRESS,), documents, words)
     (paths,) = place(Authority(), "ww0", [(host("near", tmp_path), subject)]).values()
     assert f"<id_range>{domain}</id_range>" in Path(paths["security.governance"]).read_text()
 
 
+def test_documents_are_valid_on_hosts_whose_clocks_differ_by_years(tmp_path):
+    documents = {"security.permissions": "<a>{not_before}</a><a>{not_after}</a>"}
+    subject = Subject("subscriber-0", (ADDRESS,), documents, {"token": "ww0"})
+    (paths,) = place(Authority(), "ww0", [(host("near", tmp_path), subject)]).values()
+    text = Path(paths["security.permissions"]).read_text()
+    times = [datetime.datetime.fromisoformat(each) for each in re.findall("<a>(.*?)</a>", text)]
+    now = datetime.datetime.now()
+    assert times[0] < now - datetime.timedelta(days=19 * 365)
+    assert times[1] > now + datetime.timedelta(days=19 * 365)
+
+
 def test_a_key_that_others_can_read_is_refused(tmp_path):
     readable = host("near", tmp_path, mode=0o644)
-    with pytest.raises(UsageError, match=r"key.pem on host near: found the mode 644.*allowed: 600"):
-        place(Authority(), "ww0", [(readable, Subject("broker", (ADDRESS,)))])
+    place_key = partial(place, Authority(), "ww0", [(readable, Subject("broker", (ADDRESS,)))])
+    with pytest.raises(MissingError, match=r"key.pem on host near: found the mode 644") as raised:
+        place_key()
+    assert "allowed: 600" in str(raised.value)
+    assert ends_campaign(raised.value)
 
 
 def test_a_service_without_credentials_has_empty_placeholders():
