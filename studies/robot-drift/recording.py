@@ -85,7 +85,7 @@ class Driven:
 def find(source: Path) -> dict[str, Path]:
     """Return the recordings below a checkout by the first word of their names, sorted.
 
-    Raises UsageError if there is none.
+    Raises UsageError if there is none, or if two names begin with the same word.
     """
     paths = sorted(source.rglob(f"*{ENDING}")) if source.is_dir() else []
     if not paths:
@@ -93,7 +93,17 @@ def find(source: Path) -> dict[str, Path]:
             f"{source}: found no recording *{ENDING}; give a checkout of the authors' repository "
             f"at commit {COMMIT} (git checkout {COMMIT}), whose later commits have none"
         )
-    return {path.name.partition("_")[0]: path for path in paths}
+    found: dict[str, Path] = {}
+    for path in paths:
+        name = path.name.partition("_")[0]
+        other = found.setdefault(name, path)
+        if other != path:
+            raise UsageError(
+                f"{source}: found two recordings of {name}: {other.relative_to(source)} and "
+                f"{path.relative_to(source)}; allowed: one recording per middleware, as in the "
+                "paper. Move one of them out of the folder"
+            )
+    return found
 
 
 def read_poses(path: Path) -> Poses:
@@ -112,7 +122,7 @@ def read_poses(path: Path) -> Poses:
             )
         columns[ending] = names[0]
     poses = frame.select(pl.col(name).cast(pl.Float64, strict=False) for name in columns.values())
-    poses = poses.drop_nulls()
+    poses = poses.fill_nan(None).drop_nulls()
     if poses.height == 0:
         raise UsageError(f"{path}: found no pose; allowed: a row with time, x, y and yaw per pose")
     time_s, x_m, y_m, yaw_deg = (poses[name].to_numpy() for name in columns.values())
@@ -128,7 +138,10 @@ def read_poses(path: Path) -> Poses:
 
 
 def driven(poses: Poses, path: Path) -> Driven:
-    """Return the laps, speeds and turns of a recording. Raises UsageError for fewer than two laps.
+    """Return the laps, speeds and turns of a recording.
+
+    Raises UsageError for fewer than two laps, and for a gap within the laps that is longer than
+    SPAN_S, because interpolation would make up the motion in it.
 
     A side is a time in which the robot moves faster than half of its usual speed. The lap's time is
     the median time from a side to the fourth one after it.
@@ -151,6 +164,8 @@ def driven(poses: Poses, path: Path) -> Driven:
         raise _too_few_laps(path, len(sides))
     begins_s = np.array([at_s[begin] for begin, _ in sides])
     ends_s = np.array([at_s[end - 1] for _, end in sides])
+    lap_s = float(np.median(begins_s[SIDES:] - begins_s[:-SIDES]))
+    _refuse_gaps(poses, path, begins_s[0], begins_s[0] + laps * lap_s)
     sides_m = np.hypot(*(poses.positions(ends_s + half_s) - poses.positions(begins_s - half_s)).T)
     turned = poses.heading(begins_s[1:]) - poses.heading(ends_s[:-1])
     rates = np.abs(poses.heading(at_s + half_s) - poses.heading(at_s - half_s)) / SPAN_S
@@ -158,13 +173,28 @@ def driven(poses: Poses, path: Path) -> Driven:
     return Driven(
         poses,
         float(begins_s[0]),
-        float(np.median(begins_s[SIDES:] - begins_s[:-SIDES])),
+        lap_s,
         laps,
         float(np.median(speeds[is_moving])),
         float(np.median(rates[is_turning])),
         float(np.median(sides_m)),
         float(np.median(np.abs(turned))),
     )
+
+
+def _refuse_gaps(poses: Poses, path: Path, begin_s: float, end_s: float) -> None:
+    """Raise UsageError for a gap between poses, longer than SPAN_S, from `begin_s` to `end_s`."""
+    before_s, after_s = poses.time_s[:-1], poses.time_s[1:]
+    is_in_laps = (after_s > begin_s) & (before_s < end_s)
+    gaps = np.flatnonzero((after_s - before_s > SPAN_S) & is_in_laps)
+    if gaps.size:
+        at = gaps[0]
+        raise UsageError(
+            f"{path}: found no pose for {after_s[at] - before_s[at]:.3f} s after "
+            f"{before_s[at]:.6f} s, within the laps; allowed: {SPAN_S:g} s at most, because the "
+            "motion in a gap is unknown. Export the recording again with all its poses, or move it "
+            "out of the folder"
+        )
 
 
 def _too_few_laps(path: Path, sides: int) -> UsageError:

@@ -38,8 +38,8 @@ COLUMNS = {
 def read(source: Path, recipe: str) -> Imported:
     """Return the recordings below `source` as a campaign of one run each.
 
-    Raises UsageError if there is none, or if one has no poses, a time that runs back, or fewer than
-    two laps.
+    Raises UsageError if there is none, if there are two of a middleware, or if one has no poses, a
+    time that runs back, a gap within its laps, or fewer than two laps.
     """
     files = find(source)
     recordings = {name: driven(read_poses(path), path) for name, path in files.items()}

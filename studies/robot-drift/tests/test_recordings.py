@@ -94,6 +94,38 @@ def test_a_recording_whose_time_runs_back_is_refused(study, planted, tmp_path):
     assert "time runs back from 1689261209.010000 s to 1689261209.000000 s at pose 502" in message
 
 
+def test_poses_that_are_no_numbers_are_left_out(study, planted, tmp_path):
+    poses = planted.square(4)
+    planted.write(tmp_path, "zenoh", poses)
+    whole = rows(study.read(tmp_path, "default"))["zenoh"]
+    poses[1000:1010, 1] = np.nan
+    poses[1500, 3] = np.nan
+    planted.write(tmp_path, "zenoh", poses)
+    row = rows(study.read(tmp_path, "default"))["zenoh"]
+    for column in ("drift_mean_m", "drift_max_m", "side_m", "corner_deg"):
+        assert row[column] == pytest.approx(whole[column], abs=1e-3)
+
+
+def test_a_gap_within_the_laps_is_refused(study, planted, tmp_path):
+    poses = planted.square(4)
+    planted.write(tmp_path, "zenoh", np.delete(poses, slice(1000, 1030), axis=0))
+    message = refused(study, tmp_path)
+    assert "found no pose for 0.310 s after 1689261213.990000 s, within the laps" in message
+    assert "allowed: 0.25 s at most" in message
+    planted.write(tmp_path, "zenoh", np.delete(poses, slice(1000, 1020), axis=0))
+    study.read(tmp_path, "default")
+    planted.write(tmp_path, "zenoh", np.delete(poses, slice(10050, 10150), axis=0))
+    study.read(tmp_path, "default")  # after the last lap, as in the authors' recording of Fast DDS
+
+
+def test_two_recordings_of_a_middleware_are_refused(study, planted, tmp_path):
+    for name in ("zenoh_1", "zenoh_2"):
+        planted.write(tmp_path, name, planted.square(4))
+    message = refused(study, tmp_path)
+    assert "found two recordings of zenoh: experiment/zenoh_1_square_datarange.csv and" in message
+    assert "allowed: one recording per middleware" in message
+
+
 @pytest.mark.parametrize(("laps", "sides"), [(1, 4), (0, 0)])
 def test_a_recording_of_fewer_than_two_laps_is_refused(study, planted, tmp_path, laps, sides):
     poses = planted.square(1) if laps else planted.square(1)[:300]

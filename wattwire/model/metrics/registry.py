@@ -206,9 +206,12 @@ _DRIVE = (
     Metric("drive_end_y_m", "m", "end of the last lap, to the left of the first heading"),
     Metric("drive_end_heading_deg", "°", "heading at the end of the last lap, from the first"),
     Metric("commands_late", "messages", "commands that arrived later than a period after their due "
-        "time", title="commands late"),
+        "time; unknown if the clocks' band exceeds the period", title="commands late"),
     Metric("commands_lost", "messages", "commands that did not arrive", title="commands lost"),
-    Metric("watchdog_stops", "", "times that the watchdog stopped the robot between two commands"),
+    Metric("commands_unsent", "messages", "commands of the laps that the sender did not send; if "
+        "there are any, the run has no drift", title="commands unsent"),
+    Metric("watchdog_stops", "", "times that the watchdog stopped the robot before the end of the "
+        "last lap"),
 )  # fmt: skip
 
 _COSTS = (

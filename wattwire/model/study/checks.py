@@ -240,13 +240,20 @@ def check_commands(study: Study, where: str) -> None:
         periods_s = {f"interval_s {level}": float(level) for level in _levels(study, "interval_s")}
         rates = _levels(study, "rate_hz")
         periods_s |= {f"rate_hz {level}": 1 / float(level) for level in rates}
+    if study.plan.warmup_s > 0:
+        raise UsageError(
+            f"{where}: plan.warmup_s: found {study.plan.warmup_s:g}, but the first lap begins with "
+            "the first command; allowed: 0, because a robot does not warm up; delete it"
+        )
     check_drive(study.drive, periods_s, study.plan.duration_s, where)
 
 
 def _levels(study: Study, key: str) -> list[Level]:
-    """Return the levels of a key, varied or held; none if the study does not have it."""
-    held = study.held
-    return list(study.factors.get(key, (held[key],) if key in held else ()))
+    """Return the levels of a key, varied, held or of variants; none if the study has none."""
+    if key in study.factors:
+        return list(study.factors[key])
+    held = [variant.over(study.held) for variant in study.variants.values()] or [study.held]
+    return [levels[key] for levels in held if key in levels]
 
 
 def check_settings_in_use(study: Study, where: str) -> None:

@@ -6,6 +6,7 @@ k periods. A robot obeys each command until the next one arrives, or its watchdo
 
 from __future__ import annotations
 
+import cmath
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,13 +20,15 @@ LAPS_MIN = 2
 """Drift is the distance of the last lap from the first one."""
 _SAME_PERIODS = 1e-6
 """Largest deviation of a leg from a whole number of periods, in periods."""
+_CLOSED_M, _CLOSED_DEG = 1e-3, 1e-6
+"""Largest distance (m) and deviation of the heading (°) from the start at the end of a lap."""
 
 
 @dataclass(frozen=True)
 class Leg:
     """A part of a lap with constant velocities."""
 
-    seconds: float = number("a number above 0", lambda value: value > 0, 0.0)
+    seconds: float = number("a finite number above 0", lambda value: 0 < value < math.inf, 0.0)
     m_per_s: float = number("a number", math.isfinite, 0.0)
     deg_per_s: float = number("a number", math.isfinite, 0.0)
 
@@ -40,7 +43,7 @@ class Drive:
 
     legs: tuple[Leg, ...] = given("a list of tables {seconds, m_per_s, deg_per_s}", (), items=Leg)
     repeats: int = given("an integer of 1 or more", 1, allows=lambda value: value >= 1)
-    watchdog_s: float = number("a number above 0", lambda value: value > 0, 0.5)
+    watchdog_s: float = number("a finite number above 0", lambda value: 0 < value < math.inf, 0.5)
     flow: str = given("the name of a flow")
 
     @property
@@ -59,6 +62,20 @@ class Drive:
             for leg in self.legs * self.repeats
             for _ in range(round(leg.seconds / period_s))
         ]
+
+    def end_of_lap(self, period_s: float) -> tuple[float, float]:
+        """Return the distance (m) from the start and the heading (°) after a lap without delays.
+
+        Each leg is an arc of a circle, whose chord has the direction of the mean heading.
+        """
+        place, heading = 0j, 0.0
+        for leg in self.legs * self.repeats:
+            seconds = round(leg.seconds / period_s) * period_s
+            half = math.radians(leg.deg_per_s) * seconds / 2
+            chord_m = leg.m_per_s * seconds * (math.sin(half) / half if half else 1.0)
+            place += cmath.rect(chord_m, heading + half)
+            heading += 2 * half
+        return abs(place), math.degrees(heading)
 
 
 def parse_drive(table: Any, where: str) -> Drive | None:
@@ -89,11 +106,11 @@ def check_drive(
     """
     place = f"{where}: {DRIVE}"
     for level, period_s in periods_s.items():
-        if drive.watchdog_s < period_s:
+        if drive.watchdog_s <= period_s:
             raise UsageError(
-                f"{place}.watchdog_s: found {drive.watchdog_s:g} s, which is below the period of "
-                f"{period_s:g} s ({level}), so the robot would stop after each command; allowed: "
-                f"{period_s:g} or more"
+                f"{place}.watchdog_s: found {drive.watchdog_s:g} s, which is not more than the "
+                f"period of {period_s:g} s ({level}), so the robot would stop before each command "
+                f"that is a little late; allowed: more than {period_s:g}"
             )
         for position, leg in enumerate(drive.legs, 1):
             periods = leg.seconds / period_s
@@ -109,3 +126,12 @@ def check_drive(
             f"{drive.lap_s:g} s, whose distance is the drift; allowed: "
             f"{LAPS_MIN * drive.lap_s:g} or more"
         )
+    for level, period_s in periods_s.items():
+        apart_m, heading_deg = drive.end_of_lap(period_s)
+        if apart_m > _CLOSED_M or abs(math.remainder(heading_deg, 360.0)) > _CLOSED_DEG:
+            raise UsageError(
+                f"{place}.legs: found a lap that ends {apart_m:.3g} m from its start with a "
+                f"heading of {heading_deg:.9g}° ({level}); allowed: at most {_CLOSED_M:g} m and a "
+                "multiple of 360°, because the distance between laps that do not close is not "
+                "drift; change the legs, or repeat them until the robot is back (repeats)"
+            )

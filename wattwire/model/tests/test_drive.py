@@ -44,7 +44,9 @@ def test_a_preset_shortens_the_drive_and_a_study_without_the_table_has_none():
 
 
 @pytest.mark.parametrize(
-    "legs", [[], [{**SIDE, "seconds": 0.0}], [{"m_per_s": 1.0}], None], ids=str
+    "legs",
+    [[], [{**SIDE, "seconds": 0.0}], [{**SIDE, "seconds": math.inf}], [{"m_per_s": 1.0}], None],
+    ids=str,
 )
 def test_a_drive_without_commands_is_refused(legs):
     message = refused({} if legs is None else {"legs": legs})
@@ -66,13 +68,59 @@ def test_a_period_of_0_is_refused(key):
     assert f"study.toml: fixed.{key}: found 0.0; allowed: " in str(caught.value)
 
 
-def test_a_watchdog_below_the_period_is_refused():
-    message = refused({**SQUARE, "watchdog_s": 0.05})
-    assert "drive.watchdog_s: found 0.05 s, which is below the period of 0.1 s (rate_hz 10.0)" in (
-        message
-    )
-    assert "allowed: 0.1 or more" in message
-    assert parsed({**SQUARE, "watchdog_s": 0.1}).drive.watchdog_s == 0.1
+@pytest.mark.parametrize("watchdog_s", [0.05, 0.1])
+def test_a_watchdog_of_a_period_or_less_is_refused(watchdog_s):
+    message = refused({**SQUARE, "watchdog_s": watchdog_s})
+    assert f"drive.watchdog_s: found {watchdog_s} s, which is not more than the period" in message
+    assert "0.1 s (rate_hz 10.0)" in message and "allowed: more than 0.1" in message
+    assert parsed({**SQUARE, "watchdog_s": 0.11}).drive.watchdog_s == 0.11
+    assert "drive.watchdog_s: found inf; allowed: " in refused({**SQUARE, "watchdog_s": math.inf})
+
+
+@pytest.mark.parametrize(
+    ("drive", "found"),
+    [
+        ({**SQUARE, "legs": [SIDE, {**CORNER, "deg_per_s": 29.0}]}, "heading of 348°"),
+        ({"legs": [SIDE, CORNER]}, "ends 1.5 m from its start with a heading of 90°"),
+        ({"legs": [SIDE]}, "ends 1.5 m from its start with a heading of 0°"),
+    ],
+    ids=["29 degrees per second", "no repeats", "a line"],
+)
+def test_a_lap_that_does_not_end_where_it_began_is_refused(drive, found):
+    message = refused(drive)
+    assert message.startswith("study.toml: drive.legs: found a lap that ends") and found in message
+    assert "allowed: at most 0.001 m and a multiple of 360°" in message and "repeats" in message
+
+
+@pytest.mark.parametrize(
+    "legs",
+    [
+        [{"seconds": 4.0, "m_per_s": 0.5, "deg_per_s": 90.0}],
+        [SIDE, {**SIDE, "m_per_s": -0.5}],
+        [{"seconds": 3.0, "m_per_s": 0.5, "deg_per_s": sign * 120.0} for sign in (1, -1)],
+    ],
+    ids=["circle", "back and forth", "eight"],
+)
+def test_other_laps_that_close_are_accepted(legs):
+    apart_m, heading_deg = parsed({"legs": legs}).drive.end_of_lap(0.1)
+    assert apart_m <= 1e-9 and heading_deg % 360 == pytest.approx(0.0, abs=1e-9)
+
+
+def test_the_rate_of_a_variant_is_checked_against_the_legs_and_the_watchdog():
+    slow = {"slow": {"levels": {"rate_hz": 1.0}}, "plain": {}}
+    factors = {"variant": ["plain", "slow"]}
+    message = refused(variants=slow, factors=factors)
+    assert "drive.watchdog_s: found 0.5 s" in message and "(rate_hz 1.0)" in message
+    slow["slow"]["levels"]["rate_hz"] = 7.0
+    message = refused({"legs": [{"seconds": 0.5}]}, variants=slow, factors=factors)
+    assert "drive.legs 1: seconds: found 0.5, which is 3.5 periods" in message
+    for levels in ({"rate_hz": 10.0}, {"interval_s": 0.1}):
+        parsed(variants={"slow": {"levels": levels}, "plain": {}}, factors=factors)
+
+
+def test_a_warm_up_in_seconds_is_refused():
+    message = refused(plan={"duration_s": 96.0, "warmup_s": 1.0})
+    assert "study.toml: plan.warmup_s: found 1, but the first lap begins" in message
 
 
 def test_less_than_two_laps_are_refused():

@@ -391,7 +391,10 @@ class Collected:
         if flow is None:  # the factor `flows` omits the commands in some treatments
             return None
         specs = {node.node: node.spec for node in self.record.nodes}
-        return DriveTally(drive, flow, int(specs[flow.sender]["period_ns"]), plan.duration_s)
+        clocks = self.record.clocks_of_nodes() or ONE_CLOCK
+        band_ns = clocks.band_ns(flow.sender, flow.receivers[0])
+        period_ns = int(specs[flow.sender]["period_ns"])
+        return DriveTally(drive, flow, period_ns, plan.duration_s, band_ns)
 
     def _drain(self) -> Drain | None:
         """Return the time from STOP to the end of `linger_ms` (C-15), None without STOP."""

@@ -29,8 +29,8 @@ INSTANTS = 2400
 class DrivePath:
     """A path of arcs: the pose at the begin of each arc, and the velocities until the next one.
 
-    All arrays have one entry per arc. `begin_s` (s) ascends from 0, which is the first arrival.
-    `x_m`, `y_m` (m) and `heading_rad` begin at 0. The last arc, whose velocities are 0, has no end.
+    All arrays have one entry per arc. `begin_s` (s) ascends from the first arrival. `x_m`, `y_m`
+    (m) and `heading_rad` begin at 0. The last arc, whose velocities are 0, has no end.
     """
 
     begin_s: FloatArray
@@ -41,9 +41,9 @@ class DrivePath:
     turn_rad_per_s: FloatArray
 
     def poses(self, at_s: FloatArray) -> FloatArray:
-        """Return x (m), y (m) and heading (rad) at times (s) from the first arrival: [times, 3].
+        """Return x (m), y (m) and heading (rad) at times (s), of shape [times, 3].
 
-        The robot waits at its first pose before time 0.
+        The robot stands at its first pose until the first arrival.
         """
         arc = np.maximum(np.searchsorted(self.begin_s, at_s, side="right") - 1, 0)
         elapsed_s = np.maximum(at_s - self.begin_s[arc], 0.0)
@@ -62,6 +62,16 @@ class Drift:
     max_m: float
 
 
+def since_begin(arrived_s: npt.ArrayLike, due_s: npt.ArrayLike) -> FloatArray:
+    """Return arrivals (s) from the begin of the first lap, for commands due at `due_s` (s).
+
+    The lap begins when command 0 would have arrived with the delay of the fastest command. So a
+    constant delay has no effect, and neither have the delay and the loss of the first commands.
+    """
+    arrived = np.asarray(arrived_s, dtype=float)
+    return arrived - np.min(arrived - np.asarray(due_s, dtype=float))
+
+
 def drive_path(
     arrived_s: npt.ArrayLike,
     speed_m_per_s: npt.ArrayLike,
@@ -77,7 +87,7 @@ def drive_path(
     if arrived.size == 0:
         return TooFew(0, 1, "commands that arrived")
     order = np.argsort(arrived, kind="stable")
-    arrived = arrived[order] - arrived[order[0]]
+    arrived = arrived[order]
     speeds = np.asarray(speed_m_per_s, dtype=float)[order]
     turns = np.asarray(turn_rad_per_s, dtype=float)[order]
     gaps_s = np.append(np.diff(arrived), np.inf)
@@ -92,9 +102,11 @@ def drive_path(
     return DrivePath(begin_s, x_m, y_m, heading, speeds, turns)
 
 
-def watchdog_stops(arrived_s: npt.ArrayLike, watchdog_s: float) -> int:
-    """Return how often the watchdog stopped the robot between two arrivals (s)."""
-    return int(np.count_nonzero(np.diff(np.sort(np.asarray(arrived_s, dtype=float))) > watchdog_s))
+def watchdog_stops(arrived_s: npt.ArrayLike, watchdog_s: float, end_s: float) -> int:
+    """Return how often the watchdog stopped the robot, after arrivals (s), before `end_s` (s)."""
+    arrived = np.sort(np.asarray(arrived_s, dtype=float))
+    gaps_s = np.append(np.diff(arrived), np.inf)
+    return int(np.count_nonzero((gaps_s > watchdog_s) & (arrived + watchdog_s < end_s)))
 
 
 def lap_drift(path: DrivePath, lap_s: float, laps: int) -> Drift | TooFew:

@@ -10,6 +10,7 @@ from wattwire.stats.motion.drive_path import (
     distances,
     drive_path,
     lap_drift,
+    since_begin,
     watchdog_stops,
 )
 from wattwire.stats.results import TooFew
@@ -48,9 +49,22 @@ def test_commands_in_time_drive_a_square_that_ends_where_it_began():
 def test_a_constant_delay_moves_nothing(delay_s):
     due_s, speeds, turns = square()
     at_s = np.linspace(0.0, 4 * LAP_S, 5000)
-    delayed, in_time = (path_of(due_s + extra, speeds, turns) for extra in (delay_s, 0.0))
+    arrivals_s = (since_begin(due_s + extra, due_s) for extra in (delay_s, 0.0))
+    delayed, in_time = (path_of(arrived_s, speeds, turns) for arrived_s in arrivals_s)
     assert np.abs(delayed.poses(at_s) - in_time.poses(at_s)).max() <= 1e-6
     assert lap_drift(delayed, LAP_S, 4).max_m <= 1e-6
+
+
+def test_the_loss_or_the_delay_of_the_first_commands_moves_no_other_command():
+    due_s, speeds, turns = square()
+    first_lost = since_begin(due_s[10:] + 0.02, due_s[10:])
+    assert first_lost == pytest.approx(due_s[10:])
+    path = path_of(first_lost, speeds[10:], turns[10:])
+    positions = path.poses(np.array([0.0, 0.9, 1.0, 2.0, 6.0]))[:, 0]
+    assert positions == pytest.approx([0.0, 0.0, 0.0, SPEED, 2 * SPEED])
+    delays_s = np.full(len(due_s), 0.02)
+    delays_s[0] = 0.09
+    assert since_begin(due_s + delays_s, due_s) == pytest.approx([0.07, *due_s[1:]])
 
 
 @pytest.mark.parametrize("late_s", [0.003, 0.02, 0.099])
@@ -79,7 +93,9 @@ def test_a_watchdog_stops_the_robot_until_the_next_command():
     path = path_of([0.0, 2.0], [1.0, 1.0], [0.0, 0.0], 0.5)
     positions = path.poses(np.array([0.25, 0.5, 1.9, 2.25, 2.5, 9.0]))[:, 0]
     assert positions == pytest.approx([0.25, 0.5, 0.5, 0.75, 1.0, 1.0])
-    assert watchdog_stops([0.0, 2.0, 2.4], 0.5) == 1
+    assert watchdog_stops([0.0, 2.0, 2.4], 0.5, 2.9) == 1
+    assert watchdog_stops([2.0, 0.0, 2.4], 0.5, 3.0) == 2  # also after the last command
+    assert watchdog_stops([0.0, 2.0, 2.4], 0.5, 0.4) == 0
 
 
 def test_a_command_overtaken_by_a_later_one_holds_when_it_arrives():

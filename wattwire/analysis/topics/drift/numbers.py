@@ -11,7 +11,7 @@ import polars as pl
 from wattwire import stats
 from wattwire.analysis.charts import PANELS_PER_ROW, Chart, Point, rounded
 from wattwire.analysis.dataset import Evidence, by_treatment
-from wattwire.model.derived import column, known_mean
+from wattwire.model.derived import FloatArray, column, known_mean
 from wattwire.stats.results import Interval
 
 MEAN, P95, GREATEST = "drift_mean_m", "drift_p95_m", "drift_max_m"
@@ -24,9 +24,10 @@ FIRST, LAST = "first lap", "last lap"
 class TreatmentDrift:
     """The drift of a treatment over its runs, in cm; a value is None if no run knows it.
 
-    `mean_cm` is the mean of the runs' means, with a t interval if there are at least three runs.
-    `p95_cm` is the mean over runs, and `greatest_cm` the greatest distance of any run. The end is
-    the mean pose at the end of the last lap. Counts are sums over runs; None if they are unknown.
+    `mean_cm` is the geometric mean of the runs' means, with a t interval on the log scale if there
+    are at least three runs; with a drift of 0, it is the mean, without an interval. `p95_cm` is the
+    mean over runs, and `greatest_cm` the greatest distance of any run. The end is the mean pose at
+    the end of the last lap. Counts are sums over runs; None if they are unknown.
     """
 
     treatment: tuple[str, ...]
@@ -39,6 +40,7 @@ class TreatmentDrift:
     end_heading_deg: float | None
     late: int | None
     lost: int | None
+    unsent: int | None
     stops: int | None
 
     @property
@@ -65,6 +67,8 @@ class Drifts:
     watchdog_s: float = 0.0
     is_recorded: bool = False
     chart: Chart = Chart()
+    is_cut: bool = False
+    """Whether the chart shows the first treatments only."""
 
     @property
     def least(self) -> TreatmentDrift:
@@ -87,13 +91,15 @@ def drifts(evidence: Evidence) -> Drifts:
     if drive is None or evidence.imported:
         return Drifts(rows, is_recorded=True)
     laps = drive.laps(plan.duration_s)
-    panels = {key: frame for key, frame in groups.items() if _has_drift(frame)}
+    known = {key: _with_drift(frame) for key, frame in groups.items()}
+    panels = {key: frame for key, frame in known.items() if frame.height}
     chart = _paths(evidence, panels, drive.lap_s, laps)
-    return Drifts(rows, laps, drive.watchdog_s, chart=chart)
+    is_cut = len(panels) > PANELS_MAX
+    return Drifts(rows, laps, drive.watchdog_s, chart=chart, is_cut=is_cut)
 
 
-def _has_drift(frame: pl.DataFrame) -> bool:
-    return bool(np.isfinite(column(frame, MEAN)).any())
+def _with_drift(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.filter(pl.Series(np.isfinite(column(frame, MEAN))))
 
 
 def _of_treatments(groups: Mapping[tuple[str, ...], pl.DataFrame]) -> Iterator[TreatmentDrift]:
@@ -106,7 +112,7 @@ def _of_treatments(groups: Mapping[tuple[str, ...], pl.DataFrame]) -> Iterator[T
         yield TreatmentDrift(
             key,
             int(means_cm.size),
-            stats.mean_interval(means_cm),
+            _centre(means_cm),
             _mean(frame, P95, CM_PER_M),
             CM_PER_M * float(np.nanmax(greatest_m)) if np.isfinite(greatest_m).any() else None,
             _mean(frame, "drive_end_x_m", CM_PER_M),
@@ -114,8 +120,18 @@ def _of_treatments(groups: Mapping[tuple[str, ...], pl.DataFrame]) -> Iterator[T
             _mean(frame, "drive_end_heading_deg"),
             _sum(frame, "commands_late"),
             _sum(frame, "commands_lost"),
+            _sum(frame, "commands_unsent"),
             _sum(frame, "watchdog_stops"),
         )
+
+
+def _centre(means_cm: FloatArray) -> Interval | float:
+    """Return the centre of distances (cm), with an interval that has no negative end if known."""
+    interval = stats.geometric_mean(means_cm)
+    if isinstance(interval, Interval):
+        return interval
+    has_logs = bool((means_cm > 0).all())
+    return float(np.exp(np.log(means_cm).mean()) if has_logs else means_cm.mean())
 
 
 def _mean(frame: pl.DataFrame, name: str, factor: float = 1.0) -> float | None:
@@ -131,7 +147,7 @@ def _sum(frame: pl.DataFrame, name: str) -> int | None:
 def _paths(
     evidence: Evidence, panels: Mapping[tuple[str, ...], pl.DataFrame], lap_s: float, laps: int
 ) -> Chart:
-    """Return the first and the last lap of the first run of each of up to PANELS_MAX treatments.
+    """Return the first and the last lap of the first run of each of up to PANELS_MAX panels.
 
     Fields of the points: x, y (m), order, colour, panel.
     """
@@ -142,11 +158,10 @@ def _paths(
         if not drawn:
             continue
         titles.append(", ".join(key))
-        per_lap = round(lap_s / drawn["step_s"])
+        places = list(zip(drawn["x_m"], drawn["y_m"], strict=True))
         for colour, lap in ((FIRST, 0), (LAST, laps - 1)):
-            begin = lap * per_lap
-            places = zip(drawn["x_m"], drawn["y_m"], strict=True)
-            for order, (x_m, y_m) in enumerate(list(places)[begin : begin + per_lap + 1]):
+            begin, end = (round(n * lap_s / drawn["step_s"]) for n in (lap, lap + 1))
+            for order, (x_m, y_m) in enumerate(places[begin : end + 1]):
                 points.append(
                     {"x": rounded(x_m), "y": rounded(y_m), "order": order, "colour": colour,
                      "panel": titles[-1]}
