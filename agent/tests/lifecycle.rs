@@ -257,13 +257,15 @@ fn clean_removes_the_shared_memory_of_a_killed_child_of_a_silent_command_but_non
     let (folder, run) = scratch();
     let path = |name: &str| std::path::PathBuf::from(format!("/dev/shm/{name}-{}", &run[1..]));
     let mut agent = Agent::start(&folder, "none");
-    // The child creates its file after the start and is killed without a word to the agent.
+    // The child maps its file after the start and is killed without a word to the agent.
     let ended = folder.join("ended");
-    let program = format!(
-        "bash -c 'sleep 0.3; exec 3<>{}; sleep 0.5; kill -9 $$'; echo > {}; exec sleep 1000",
-        path("segment").display(),
-        ended.display()
+    let child = format!(
+        "import mmap, os, time; time.sleep(0.3); file = open(\"{}\", \"wb+\"); \
+         file.truncate(4096); mapping = mmap.mmap(file.fileno(), 4096); time.sleep(0.5); \
+         os.kill(os.getpid(), 9)",
+        path("segment").display()
     );
+    let program = format!("python3 -c '{child}'; echo > {}; exec sleep 1000", ended.display());
     let output = folder.join("out").display().to_string();
     agent.spawn_with("command", &run, &["bash", "-c", &program], &output);
     wait_until("the child has ended", || ended.exists());
@@ -275,6 +277,29 @@ fn clean_removes_the_shared_memory_of_a_killed_child_of_a_silent_command_but_non
     assert_eq!(removed_segments(&reply), [path("segment").display().to_string()]);
     assert!(path("of-others").exists());
     std::fs::remove_file(path("of-others")).unwrap();
+}
+
+#[test]
+fn the_result_of_a_command_and_a_file_of_others_that_it_reads_stay_in_shared_memory() {
+    let (folder, run) = scratch();
+    let path = |name: &str| std::path::PathBuf::from(format!("/dev/shm/{name}-{}", &run[1..]));
+    let mut agent = Agent::start(&folder, "none");
+    let (result, of_others) = (path("result.csv"), path("of-others"));
+    let program = format!(
+        "until test -s {0}; do sleep 0.1; done; exec 4<{0} 3<>{1}; sleep 0.3; echo x >&3",
+        of_others.display(),
+        result.display()
+    );
+    let output = folder.join("out").display().to_string();
+    agent.spawn_with("command", &run, &["bash", "-c", &program], &output);
+    std::fs::write(&of_others, b"x").unwrap();
+    assert_eq!(agent.event("exit", "command")["code"], 0);
+    let reply = agent.request("clean", json!({"run": run}));
+    assert_eq!(removed_segments(&reply), Vec::<String>::new());
+    assert_eq!(agent.end(), Some(0));
+    for file in [result, of_others] {
+        std::fs::remove_file(file).unwrap();
+    }
 }
 
 #[test]

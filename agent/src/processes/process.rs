@@ -23,7 +23,7 @@ use crate::meter::{Final, Reach, Subject};
 use crate::output::Output;
 use crate::protocol::{Answer, Kind, Problem, Signal, Spawn, Write};
 use crate::pump::{self, CappedFile, Sink, Stream};
-use crate::shm::{self, Journal};
+use crate::shm::{self, Journal, Owned};
 use crate::shm_events;
 
 /// The value of `stdout` with which the agent reads lines from descriptor 3 (clause C-05).
@@ -100,7 +100,12 @@ impl Processes {
             None => state.join(format!("{}.stderr", request.process.replace('/', "_"))),
         };
         let errors = file_sink(&stderr)?;
-        let watch = Arc::new(SharedMemoryWatch::new(&request.run, self.shared_memory.clone()));
+        let owned = match request.stdout.as_str() {
+            "lines" | LINES_ON_THREE => Owned::MappedOrOpen,
+            _ => Owned::Mapped, // a user's command, or a program with mapped segments
+        };
+        let journal = self.shared_memory.clone();
+        let watch = Arc::new(SharedMemoryWatch::new(&request.run, journal, owned));
         let output = match request.stdout.as_str() {
             "lines" => self.line_sink(&request.process, watch.clone(), usize::MAX),
             LINES_ON_THREE => self.line_sink(&request.process, watch.clone(), NODE_LINES_MAX),
@@ -243,6 +248,7 @@ struct SharedMemoryWatch {
     run: String,
     guard_pid: OnceLock<i32>,
     before: HashSet<u64>,
+    owned: Owned,
     journal: Arc<Journal>,
     observed_ns: AtomicI64,
 }
@@ -253,11 +259,12 @@ const NEVER_NS: i64 = i64::MIN / 2;
 const OBSERVATION_PERIOD_NS: i64 = 1_000_000_000;
 
 impl SharedMemoryWatch {
-    fn new(run: &str, journal: Arc<Journal>) -> SharedMemoryWatch {
+    fn new(run: &str, journal: Arc<Journal>, owned: Owned) -> SharedMemoryWatch {
         SharedMemoryWatch {
             run: run.into(),
             guard_pid: OnceLock::new(),
             before: shm::inodes(),
+            owned,
             journal,
             observed_ns: AtomicI64::new(NEVER_NS),
         }
@@ -272,7 +279,8 @@ impl SharedMemoryWatch {
 
     fn observe(&self) {
         if let Some(guard_pid) = self.guard_pid.get() {
-            self.journal.observe(&self.run, &members::descendants(*guard_pid), &self.before);
+            let pids = members::descendants(*guard_pid);
+            self.journal.observe(&self.run, &pids, &self.before, self.owned);
         }
     }
 }

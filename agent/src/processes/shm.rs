@@ -1,5 +1,6 @@
 //! Shared memory that nodes leave in /dev/shm. A file belongs to this agent if it did not exist
-//! before a process of the agent started and if that process mapped or opened it. Locks and
+//! before a process of the agent started and if that process mapped it, or, as a node of a cell,
+//! opened it. A user's command may have files of others open, or write its results there. Locks and
 //! semaphores are open only briefly, so a file that is named after such a file belongs to it too.
 
 use std::collections::HashSet;
@@ -34,6 +35,13 @@ pub struct Segment {
     pub inode: u64,
 }
 
+/// Which of the files that a process uses belong to the agent.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Owned {
+    Mapped,
+    MappedOrOpen,
+}
+
 /// Returns the inodes of the files in /dev/shm.
 pub fn inodes() -> HashSet<u64> {
     files().map(|(_, inode)| inode).collect()
@@ -62,12 +70,16 @@ impl Journal {
         Journal { path, segments: Mutex::new(Vec::new()) }
     }
 
-    /// Records the files that these processes use and the files named after them, except those in
+    /// Records the files of these processes and the files named after them, except those in
     /// `before`.
-    pub fn observe(&self, run: &str, pids: &[i32], before: &HashSet<u64>) {
+    pub fn observe(&self, run: &str, pids: &[i32], before: &HashSet<u64>, owned: Owned) {
         let is_new = |file: &(String, u64)| !before.contains(&file.1);
+        let of_process = |pid: &i32| match owned {
+            Owned::Mapped => mapped_by(*pid),
+            Owned::MappedOrOpen => used_by(*pid),
+        };
         let mut new_files: Vec<(String, u64)> =
-            pids.iter().flat_map(|pid| used_by(*pid)).filter(is_new).collect();
+            pids.iter().flat_map(of_process).filter(is_new).collect();
         if new_files.is_empty() {
             return;
         }
@@ -208,10 +220,15 @@ fn is_named_after(name: &str, owner: &str) -> bool {
         })
 }
 
+/// Returns (name, inode) of each file in /dev/shm that a process maps.
+fn mapped_by(pid: i32) -> Vec<(String, u64)> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    maps.lines().filter_map(mapped).collect()
+}
+
 /// Returns (name, inode) of each file in /dev/shm that a process maps or has open.
 fn used_by(pid: i32) -> Vec<(String, u64)> {
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-    let mut used: Vec<(String, u64)> = maps.lines().filter_map(mapped).collect();
+    let mut used = mapped_by(pid);
     let folder = format!("/proc/{pid}/fd");
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let Ok(target) = fs::read_link(entry.path()) else { continue };
@@ -272,7 +289,7 @@ mod tests {
         let new = fs::File::create(path("new")).unwrap();
         let lock = path("new").with_extension("lock");
         fs::write(&lock, "open only briefly").unwrap();
-        journal.observe("run1", &[own], &before);
+        journal.observe("run1", &[own], &before, Owned::MappedOrOpen);
         assert_eq!(journal.remove_unused("run1"), [lock]);
         drop((old, new, listed));
         assert_eq!(journal.remove_unused("other"), Vec::<PathBuf>::new());
@@ -290,7 +307,7 @@ mod tests {
         let journal = Journal::new(folder.clone());
         let before = inodes();
         let used = fs::File::create(Path::new(FOLDER).join(&name)).unwrap();
-        journal.observe("run1", &[std::process::id() as i32], &before);
+        journal.observe("run1", &[std::process::id() as i32], &before, Owned::MappedOrOpen);
         let peer = thread::spawn(move || {
             thread::sleep(RELEASE_WAIT / 4);
             drop(used);
@@ -313,7 +330,7 @@ mod tests {
         // An agent that has exited: no process has this start time.
         let own = Identity::own().to_string();
         first.path = folder.join(format!("{}-1-1.jsonl", own.split('-').next().unwrap()));
-        first.observe("run1", &[std::process::id() as i32], &before);
+        first.observe("run1", &[std::process::id() as i32], &before, Owned::MappedOrOpen);
         first.end();
         assert!(file.exists() && first.path.exists());
         drop(used);
