@@ -95,10 +95,11 @@ def test_lines_of_another_program_are_refused(tmp_path: Path, data: bytes, messa
         watched_topology(tmp_path / "graph.jsonl")
 
 
-def test_a_campaign_with_variants_is_refused(tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_campaign_with_variants_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     variants = ["--variant", "base=true", "--variant", "head=true"]
-    words = ["exec", *variants, "--repeat", "1", "--no-report", "--campaign", "c"]
-    main(words)
+    main(["exec", *variants, "--repeat", "1", "--no-report", "--campaign", "c"])
     with pytest.raises(UsageError, match="found the variants base and head"):
         watched_topology(Path("c"))
