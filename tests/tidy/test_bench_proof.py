@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.rigs.proof import HOLES, is_reported, plant
+from bench.rigs.proof import COLUMNS, HOLES, is_found, is_reported, plant
 from wattwire.catalog import Catalog
 
 
@@ -24,8 +24,16 @@ def test_a_hole_that_is_nowhere_is_named(tmp_path):
         plant(hole, tmp_path)
 
 
-@pytest.mark.parametrize("name", ["uninvited_received", "uninvited_delivered", "fill_on_link"])
+@pytest.mark.parametrize("name", COLUMNS)
 def test_any_number_above_zero_is_a_report(name):
-    row = {"uninvited_received": 0, "uninvited_delivered": 0, "fill_on_link": 0}
+    row = dict.fromkeys(COLUMNS, 0)
     assert not is_reported(row)
     assert is_reported({**row, name: 1})
+
+
+@pytest.mark.parametrize("hole", HOLES, ids=lambda hole: f"{hole.cell}: {hole.name}")
+def test_a_hole_is_found_only_by_all_columns_that_must_report_it(hole):
+    row = {name: int(name in hole.columns) for name in COLUMNS}
+    assert is_found(row, hole)
+    assert not any(is_found({**row, name: 0}, hole) for name in hole.columns)
+    assert hole.columns

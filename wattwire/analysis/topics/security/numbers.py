@@ -128,10 +128,13 @@ class Security:
         return sum(run.frames_searched for run in self.secured)
 
     @property
-    def blind(self) -> dict[str, tuple[Proved, ...]]:
-        """Return the COLUMNS that are 0 in an open treatment, too, with the secured runs."""
-        runs = {c: tuple(r for r in self.secured if c in r.blind_columns) for c in COLUMNS}
-        return {COLUMNS[column]: of_column for column, of_column in runs.items() if of_column}
+    def blind(self) -> tuple[tuple[str, tuple[Proved, ...]], ...]:
+        """Return (column, secured runs) of each of COLUMNS that is 0 in an open treatment, too."""
+        pairs = (
+            (words, tuple(run for run in self.secured if column in run.blind_columns))
+            for column, words in COLUMNS.items()
+        )
+        return tuple((words, runs) for words, runs in pairs if runs)
 
     @property
     def uncontrolled(self) -> tuple[Proved, ...]:
