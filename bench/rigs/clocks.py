@@ -89,7 +89,7 @@ def outcome(path: DelaysAt, gap_ns: int, seed: int, change_ppm: float = 0.0) -> 
         [sent, arrived + clock.offset_at(arrived), replied + clock.offset_at(replied), received],
         axis=1,
     )
-    lines = stats.clock_lines(exchanges, RATE_MAX, RATE_CHANGE_MAX, EXCHANGES - 1)
+    lines = stats.clock_lines(exchanges, RATE_MAX, RATE_CHANGE_MAX, (EXCHANGES - 1, EXCHANGES - 1))
     if isinstance(lines, stats.ClockStep):
         return Outcome(False, 0.0, np.nan, np.nan, np.nan, np.nan)
     offsets_ns, bands_ns = lines.at(sent)
