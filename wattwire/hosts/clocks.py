@@ -165,6 +165,9 @@ class ClockComparison:
         if not is_complete or len(self._counts) < 2:
             return relate(_knots(stats.clock_offset(exchanges, RATE_MAX)))
         before, after = self._counts[0], self._counts[-1]
+        during_ns = round_trips_ns[before:-after]
+        if len(during_ns):
+            relate = functools.partial(relate, run_round_trip_ns=round(np.median(during_ns)))
         margins = (before - 1, after - 1)
         lines = stats.clock_lines(exchanges, RATE_MAX, RATE_CHANGE_MAX, margins)
         if isinstance(lines, stats.ClockStep):

@@ -219,6 +219,7 @@ def test_exchanges_continue_during_a_run_and_survive_lost_datagrams(address, way
     comparison.exchange()
     relation = comparison.relation()
     assert (relation.way, relation.count) == (way, count + 64)
+    assert relation.run_round_trip_ns > relation.round_trip_ns
     assert abs(relation.offset_ns(time.monotonic_ns()) + 9 * SECOND) <= relation.band_ns + 1_000
 
 

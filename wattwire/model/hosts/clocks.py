@@ -52,6 +52,7 @@ class ClockRelation:
       none for a host that has the controller's clock. A single one has no rate.
     - `way` is the path of the exchanges: the agent's pipe, or UDP. `count` is their number, and
       `round_trip_ns` the shortest without the time between receipt and reply at the host.
+    - `run_round_trip_ns` is the median of the round trips during the run; None without exchanges.
     - `unseen_ppm` is the largest change of the rate in the middle of the run that the exchanges
       cannot show; None if it is not known.
     - `departure_ns` is the largest change that drift and asymmetric load made to the middle of the
@@ -67,6 +68,7 @@ class ClockRelation:
     unseen_ppm: float | None = None
     departure_ns: int | None = None
     step_ns: int | None = None
+    run_round_trip_ns: int | None = None
 
     @property
     def is_own(self) -> bool:
@@ -129,7 +131,7 @@ class ClockRelation:
         clock = str(document["clock"])
         if "knots" in document:
             names = {item.name for item in fields(ClockRelation)} - {"clock", "knots"}
-            values = {name: document[name] for name in names}
+            values = {name: document[name] for name in names if name in document}
             return ClockRelation(clock, tuple(Knot(**knot) for knot in document["knots"]), **values)
         ends = [end for end in (document.get("before"), document.get("after")) if end]
         if not ends:
