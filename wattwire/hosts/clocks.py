@@ -86,18 +86,25 @@ class ClockComparison:
         self.is_needed = self._clock != own_clock()
         self.exchanges: list[Times] = []
         self.way = ""
+        self._counts: list[int] = []
+        """Number of exchanges of each call of `exchange`: datagrams may be lost."""
 
     def exchange(self, count: int = EXCHANGES) -> None:
         """Add `count` exchanges, by UDP where it reaches the address, else by the agent's pipe."""
         if not self.is_needed:
             return
+        added = self._exchanged(count)
+        self.exchanges += added
+        self._counts.append(len(added))
+
+    def _exchanged(self, count: int) -> list[Times]:
         if self._address:
             with contextlib.suppress(AgentError, OSError):
-                self.exchanges += list(_udp_exchanges(self._agent, self._address, count))
+                added = list(_udp_exchanges(self._agent, self._address, count))
                 self.way = DATAGRAMS
-                return
+                return added
         self._address, self.way = "", PIPE
-        self.exchanges += [_pipe_exchange(self._agent) for _ in range(count)]
+        return [_pipe_exchange(self._agent) for _ in range(count)]
 
     @contextlib.contextmanager
     def continued(self, period_s: float = PERIOD_S) -> Iterator[None]:
@@ -121,6 +128,8 @@ class ClockComparison:
             while not ended.wait(period_s):
                 with contextlib.suppress(OSError), contextlib.closing(self._unending()) as series:
                     for times in series:
+                        if ended.is_set():  # exchanges after the run may have begun
+                            return
                         self.exchanges.append(times)
                         if ended.wait(period_s):
                             return
@@ -136,7 +145,7 @@ class ClockComparison:
     def relation(self, is_complete: bool = True) -> ClockRelation:
         """Return the relation from all exchanges so far.
 
-        Before a run, whose exchanges are not complete, it has no rate.
+        Without exchanges before and after the run, it has no rate.
         """
         if not self.exchanges:
             return ClockRelation(self._clock)
@@ -153,12 +162,16 @@ class ClockComparison:
             count=len(exchanges),
             round_trip_ns=int(round_trips_ns.min()),
         )
-        if not is_complete:
+        if not is_complete or len(self._counts) < 2:
             return relate(_knots(stats.clock_offset(exchanges, RATE_MAX)))
-        margin = min(EXCHANGES, len(exchanges) // 2) - 1
-        lines = stats.clock_lines(exchanges, RATE_MAX, RATE_CHANGE_MAX, margin)
+        before, after = self._counts[0], self._counts[-1]
+        during_ns = round_trips_ns[before:-after]
+        if len(during_ns):
+            relate = functools.partial(relate, run_round_trip_ns=round(np.median(during_ns)))
+        margins = (before - 1, after - 1)
+        lines = stats.clock_lines(exchanges, RATE_MAX, RATE_CHANGE_MAX, margins)
         if isinstance(lines, stats.ClockStep):
-            ends = (exchanges[:EXCHANGES], exchanges[-EXCHANGES:])
+            ends = (exchanges[:before], exchanges[-after:])
             knots = [_knots(stats.clock_offset(end, RATE_MAX)) for end in ends]
             return relate((*knots[0], *knots[1]), step_ns=lines.step_ns)
         return relate(

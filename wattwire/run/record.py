@@ -109,8 +109,9 @@ class RunRecord(HostRecord):
     others: list[HostRecord] = field(default_factory=list)
     """Records of the other hosts."""
     clock_relations: dict[str, ClockRelation] = field(default_factory=dict)
-    clock_exchanges: dict[str, list[Times]] = field(default_factory=dict)
     """Host → relation of its clock to the controller's; empty without a rig."""
+    clock_exchanges: dict[str, list[Times]] = field(default_factory=dict)
+    """Host → exchanges of which this relation is computed."""
     network: RunNetwork | None = None
     """The network that joins the hosts; None for a run on one host."""
     link_scheduler: str = ""

@@ -186,7 +186,7 @@ def test_a_clock_that_is_set_in_the_window_makes_the_run_invalid(
     window_with_change(monkeypatch, clock)
     first, second = measured(tmp_path)
     (reason,) = (reason for reason in first["reasons"] if reason["code"] == "clock_changed")
-    assert f"the clock of host {FAR} was set during the run" in reason["detail"]
+    assert f"the clock of host {FAR} was set, or slewed by more than 500 ppm" in reason["detail"]
     assert "allowed: a rate within ± 500 ppm" in reason["detail"]
     assert relations_of_run(first)[FAR].step_ns == pytest.approx(clock.step_ns, abs=5_000_000)
     assert second["verdict"] == "valid", second["reasons"]
@@ -200,7 +200,7 @@ def test_a_clock_that_slews_in_the_window_is_corrected_in_pieces(
     first, second = measured(tmp_path, seconds=2 * WINDOW_S)
     assert first["verdict"] == "valid", first["reasons"]
     relation = relations_of_run(first)[FAR]
-    assert relation.changes >= 1
+    assert relation.changes == 1
     assert is_inside(relation, clock)
     assert relations_of_run(second)[FAR].changes == 0
 
@@ -218,6 +218,9 @@ def test_offset_and_rate_of_a_real_second_host_are_inside_for_half_a_minute(
         relation = host.relate_clock_again()
         exchanges = host.clock_exchanges
     assert len(relation.knots) == 2 and is_inside(relation, clock)
-    for sent_ns, *_ in exchanges:
+    begin, end = relation.knots
+    inside = [sent for sent, *_ in exchanges if begin.controller_ns <= sent <= end.controller_ns]
+    assert len(inside) > 10
+    for sent_ns in inside:  # the other exchanges before and after are beyond the knots
         error_ns = abs(relation.offset_ns(sent_ns) - clock.offset_ns(sent_ns))
-        assert error_ns <= 1.2 * relation.band_ns, "the bursts are beyond the knots"
+        assert error_ns <= relation.band_ns + 2

@@ -12,6 +12,7 @@ import time
 import pytest
 
 from wattwire.hosts import clocks
+from wattwire.model.hosts.clocks import ClockRelation
 from wattwire.rig.agent import AgentClient, AgentError, find_agent
 
 SECOND = 1_000_000_000
@@ -99,6 +100,22 @@ def test_a_clock_that_was_set_back_is_detected(simulated):
     relation = after(agent, run)
     assert relation.step_ns == pytest.approx(-SECOND, abs=200_000)
     assert len(relation.knots) == 2, "the times of an invalid run are still related"
+
+
+@pytest.mark.parametrize("count", [1, 8])
+def test_few_exchanges_have_an_offset_and_show_a_step(simulated, count):
+    agent = simulated(5 * SECOND)
+
+    def run():
+        agent.now_ns += 10 * SECOND
+        agent.offset_ns -= SECOND
+
+    assert len(after(agent, count=count).knots) == 1
+    relation = after(agent, run, count=count)
+    assert relation.step_ns == pytest.approx(-SECOND, abs=2_000_000)
+    assert ClockRelation.from_json(relation.to_json()) == relation
+    first, last = relation.knots
+    assert first.controller_ns < last.controller_ns
 
 
 def test_a_clock_that_slews_during_the_run_has_a_line_for_each_rate(simulated):
@@ -202,7 +219,54 @@ def test_exchanges_continue_during_a_run_and_survive_lost_datagrams(address, way
     comparison.exchange()
     relation = comparison.relation()
     assert (relation.way, relation.count) == (way, count + 64)
+    assert relation.run_round_trip_ns > relation.round_trip_ns
     assert abs(relation.offset_ns(time.monotonic_ns()) + 9 * SECOND) <= relation.band_ns + 1_000
+
+
+def test_the_ends_of_the_line_are_those_of_the_run_although_datagrams_were_lost():
+    comparison = clocks.ClockComparison(Responder(-9 * SECOND, [1, 5]), "127.0.0.1")
+    comparison.exchange()
+    with comparison.continued(period_s=0.001):
+        wait_until(lambda: len(comparison.exchanges) >= 70)
+    comparison.exchange()
+    first, last = comparison.relation().knots
+    assert first.controller_ns == pytest.approx(comparison.exchanges[61][0], abs=2)
+    assert last.controller_ns == pytest.approx(comparison.exchanges[-62][3], abs=2)
+
+
+class FreezingResponder(Responder):
+    """An agent that answers the thread of the run only when it is thawed."""
+
+    def __init__(self):
+        super().__init__(-9 * SECOND, [])
+        self.thawed = threading.Event()
+
+    def request(self, operation, **arguments):
+        reply = super().request(operation, **arguments)
+        if threading.current_thread().name == "clock-exchanges":
+            self.thawed.wait(30)
+        return reply
+
+
+def test_an_exchange_that_ends_after_the_run_is_discarded(monkeypatch):
+    monkeypatch.setattr(clocks, "END_S", 0.05)
+    agent = FreezingResponder()
+    comparison = clocks.ClockComparison(agent)
+    comparison.exchange()
+    with comparison.continued(period_s=0.001):
+        time.sleep(0.05)
+    comparison.exchange()
+    agent.thawed.set()
+    wait_until(lambda: "clock-exchanges" not in [t.name for t in threading.enumerate()])
+    assert len(comparison.exchanges) == 128
+    assert comparison.exchanges == sorted(comparison.exchanges)
+
+
+def wait_until(is_true):
+    deadline_s = time.monotonic() + 30
+    while not is_true():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
 
 
 def in_time_namespace():

@@ -52,6 +52,7 @@ class ClockRelation:
       none for a host that has the controller's clock. A single one has no rate.
     - `way` is the path of the exchanges: the agent's pipe, or UDP. `count` is their number, and
       `round_trip_ns` the shortest without the time between receipt and reply at the host.
+    - `run_round_trip_ns` is the median of the round trips during the run; None without exchanges.
     - `unseen_ppm` is the largest change of the rate in the middle of the run that the exchanges
       cannot show; None if it is not known.
     - `departure_ns` is the largest change that drift and asymmetric load made to the middle of the
@@ -67,6 +68,7 @@ class ClockRelation:
     unseen_ppm: float | None = None
     departure_ns: int | None = None
     step_ns: int | None = None
+    run_round_trip_ns: int | None = None
 
     @property
     def is_own(self) -> bool:
@@ -112,16 +114,6 @@ class ClockRelation:
         """Return the host's time (ns) at a time of the controller."""
         return controller_ns + self.offset_ns(controller_ns)
 
-    def controller_ns(self, host_ns: int) -> int:
-        """Return the controller's time (ns) at a time of the host."""
-        if self.is_own:
-            return host_ns
-        inner_ns = [knot.controller_ns + knot.offset_ns for knot in self.knots[1:-1]]
-        index = bisect.bisect_right(inner_ns, host_ns)
-        knot, rate = self.knots[index], (self.rates or [Fraction(0)])[index]
-        since_ns = host_ns - knot.controller_ns - knot.offset_ns
-        return host_ns - knot.offset_ns - round(since_ns * rate / (1 + rate))
-
     def to_json(self) -> dict[str, Any]:
         """Return the content of `hosts.HOST.clock` in run.json."""
         return {
@@ -139,7 +131,7 @@ class ClockRelation:
         clock = str(document["clock"])
         if "knots" in document:
             names = {item.name for item in fields(ClockRelation)} - {"clock", "knots"}
-            values = {name: document[name] for name in names}
+            values = {name: document[name] for name in names if name in document}
             return ClockRelation(clock, tuple(Knot(**knot) for knot in document["knots"]), **values)
         ends = [end for end in (document.get("before"), document.get("after")) if end]
         if not ends:
@@ -160,10 +152,11 @@ def clock_reasons(relations: Mapping[str, ClockRelation]) -> list[Reason]:
     for host, relation in relations.items():
         if relation.step_ns is not None:
             text = (
-                f"the clock of host {host} was set during the run: found a step of "
+                f"the clock of host {host} was set, or slewed by more than "
+                f"{RATE_MAX * 1e6:.0f} ppm, during the run: found a step of "
                 f"{relation.step_ns / 1e6:+.3f} ms relative to the controller's; allowed: a rate "
-                f"within ± {RATE_MAX * 1e6:.0f} ppm; remedy: stop what sets it (a suspend, or a "
-                "pause of a virtual machine)"
+                f"within ± {RATE_MAX * 1e6:.0f} ppm; remedy: stop what sets it (a time service, a "
+                "suspend, or a pause of a virtual machine)"
             )
             reasons.append(Reason(Verdict.INVALID, "clock_changed", text))
             continue
@@ -316,7 +309,9 @@ class NodeClocks:
         inner_ns = {
             knot.controller_ns for clock in (relation, self.reference) for knot in clock.knots[1:-1]
         }
-        first_ns = (relation.knots or self.reference.knots)[0].controller_ns
+        first_ns = min(
+            clock.knots[0].controller_ns for clock in (relation, self.reference) if clock.knots
+        )
         lines = []
         for at_ns in [first_ns, *sorted(inner_ns)]:
             begin_ns = relation.host_ns(at_ns)

@@ -9,6 +9,9 @@ asymmetric path hides. Every line between both kinds of bounds is possible; only
 hull of the upper bounds, and the upper hull of the lower bounds, restrict it. The vertices of the
 polygon of all possible lines (value, rate) are the extreme lines, and the band at an instant
 reaches from the lowest to the highest of them.
+A rate that changes needs the fewest pieces of exchanges that permit a line each. The longest pieces
+from the start reach beyond the change, and the longest from the end begin before it, so it lies
+between both. The knot is in the middle, and the band there has room for the change at any place.
 What it misses: a change of rate that leaves room for a line (`unseen_rate` is the largest), and the
 place of the offset inside the band, which depends on the asymmetry of the path.
 References: A. Duda, G. Harrus, Y. Haddad, G. Bernard, "Estimating global time in distributed
@@ -29,6 +32,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Line = tuple[float, float]
 """Value (ns) at the pivot, and rate (ns per s)."""
+Piece = tuple[int, int]
+"""Indices of two exchanges."""
 
 ROUNDING_NS = 2.0
 """Error of the difference of two times that are rounded to ns."""
@@ -79,14 +84,16 @@ class ClockLines:
 
 @dataclass(frozen=True)
 class ClockStep:
-    """A step of the offset (ns) at a time of the controller that no permitted rate explains."""
+    """A step of the offset (ns) between two exchanges that no permitted rate explains."""
 
-    at_ns: int
     step_ns: int
 
 
 def clock_lines(
-    exchanges: IntArray, rate_max: float, rate_change_max: float = 0.0, margin: int = 0
+    exchanges: IntArray,
+    rate_max: float,
+    rate_change_max: float = 0.0,
+    margins: tuple[int, int] = (0, 0),
 ) -> ClockLines | ClockStep:
     """Return the lines of the offset, or the first step.
 
@@ -94,19 +101,17 @@ def clock_lines(
     the host received, the host replied and the controller received. The rate of each line is at
     most `rate_max` (dimensionless). The band has room for a rate that changes by up to
     `rate_change_max` in the middle of a line, or by the smaller change that the exchanges permit.
-    The first and the last knot are `margin` exchanges inside, so that exchanges on both sides bound
-    the offset there. Raise ValueError for fewer than two exchanges between the margins.
+    The first and the last knot are `margins` exchanges inside, so that exchanges on both sides
+    bound the offset there. Raise ValueError for fewer than two exchanges between the margins.
     """
     bounds = _Bounds.of(exchanges)
-    if bounds.count < 2 * margin + 2:
-        raise ValueError(f"exchanges: found {bounds.count}; allowed: {2 * margin + 2} or more")
-    forward = [0]
-    while forward[-1] < bounds.count - 1:
-        end = bounds.longest(forward[-1], rate_max)
-        if end == forward[-1]:
-            return bounds.step_after(end)
-        forward.append(end)
-    return bounds.lines(_cuts(bounds, forward, rate_max), rate_max, rate_change_max, margin)
+    if bounds.count < sum(margins) + 2:
+        raise ValueError(f"exchanges: found {bounds.count}; allowed: {sum(margins) + 2} or more")
+    pieces = bounds.pieces(rate_max)
+    for _, last in pieces[:-1]:
+        if not bounds.polygon(last, last + 1, rate_max):
+            return bounds.step_after(last)
+    return bounds.lines(pieces, rate_max, rate_change_max, margins)
 
 
 def clock_offset(exchanges: IntArray, rate_max: float) -> ClockLines:
@@ -122,27 +127,6 @@ def clock_offset(exchanges: IntArray, rate_max: float) -> ClockLines:
         (bounds.offset_ns + round(offset),),
         (round(band) + 1,),
     )
-
-
-def _cuts(bounds: _Bounds, forward: list[int], rate_max: float) -> list[int]:
-    """Return the indices of the exchanges at which the fewest possible lines begin and end.
-
-    The longest lines from the start pass the places where the rate changed, and the longest lines
-    from the end begin before these places. The middle of both is near them.
-    """
-    if len(forward) < 3:
-        return forward
-    mirrored = bounds.mirrored()
-    backward = [0]
-    while backward[-1] < bounds.count - 1:
-        backward.append(mirrored.longest(backward[-1], rate_max))
-    starts = [bounds.count - 1 - index for index in reversed(backward)]
-    middle = [(start + end) // 2 for start, end in zip(starts, forward, strict=True)]
-    is_possible = all(
-        begin < end and bounds.polygon(begin, end, rate_max)
-        for begin, end in itertools.pairwise(middle)
-    )
-    return middle if is_possible else forward
 
 
 @dataclass(frozen=True)
@@ -221,38 +205,83 @@ class _Bounds:
             candidate = (possible + impossible) // 2
         return possible
 
+    def pieces(self, rate_max: float) -> list[Piece]:
+        """Return the fewest pieces of exchanges that permit a line each, as long from the start."""
+        pieces: list[Piece] = []
+        first = 0
+        while first < self.count:
+            last = self.longest(first, rate_max)
+            pieces.append((first, last))
+            first = last + 1
+        return pieces
+
     def step_after(self, index: int) -> ClockStep:
         """Return the step between an exchange and the next one."""
         middles = (self.upper_ns + self.lower_ns) / 2
-        step_ns = round(float(middles[index + 1] - middles[index]))
-        return ClockStep(self.origin_ns + round(self.upper_s[index + 1] * 1e9), step_ns)
+        return ClockStep(round(float(middles[index + 1] - middles[index])))
+
+    def changes(self, pieces: Sequence[Piece], rate_max: float) -> list[Piece]:
+        """Return, for each change of the rate, the exchanges between which it lies."""
+        from_end = self.mirrored().pieces(rate_max)
+        begins = [self.count - 1 - last for _, last in from_end[-2::-1]]
+        ends = [last for _, last in pieces[:-1]]
+        return [(begin - 1, end + 1) for begin, end in zip(begins, ends, strict=True)]
+
+    def widened(self, room_ns: float) -> _Bounds:
+        """Return bounds that permit lines this far outside."""
+        upper_ns, lower_ns = self.upper_ns + room_ns, self.lower_ns - room_ns
+        return replace(self, upper_ns=upper_ns, lower_ns=lower_ns)
 
     def lines(
-        self, cuts: Sequence[int], rate_max: float, rate_change_max: float, margin: int
+        self,
+        pieces: Sequence[Piece],
+        rate_max: float,
+        rate_change_max: float,
+        margins: tuple[int, int],
     ) -> ClockLines:
-        """Return the connected lines that begin and end at the exchanges with the indices `cuts`.
+        """Return the connected lines of pieces.
 
-        At a knot, the band holds what the lines on both sides permit. A rate that changes by d in
-        the middle of a time T departs by up to d·T/8 from its best line.
+        At a knot, the band holds what the lines on both sides permit, and the change of the rate at
+        any place where it can be. A rate that changes by d in the middle of a time T departs by up
+        to d·T/8 from its best line, which this room on both sides of all bounds makes possible.
         """
-        if not all(margin < index < self.count - 1 - margin for index in cuts[1:-1]):
-            margin = 0  # the rate changed so near to an end that no line would be left there
-        instants = [float(self.upper_s[index]) for index in (margin, *cuts[1:-1])]
-        instants.append(float(self.lower_s[self.count - 1 - margin]))
+        changes = self.changes(pieces, rate_max)
+        spans_s = [(float(self.upper_s[p]), float(self.lower_s[q])) for p, q in changes]
+        inner_s = [(begin + end) / 2 for begin, end in spans_s]
+        begin_s, end_s = float(self.upper_s[0]), float(self.lower_s[-1])
+        unseen_rate = self.unseen_rate()
+        longest_s = max(b - a for a, b in itertools.pairwise([begin_s, *inner_s, end_s]))
+        room_ns = min(rate_change_max, unseen_rate or rate_change_max) * longest_s * 1e9 / 8
+
+        before, after = margins
+        first_s, last_s = float(self.upper_s[before]), float(self.lower_s[self.count - 1 - after])
+        if inner_s and not first_s < inner_s[0] <= inner_s[-1] < last_s:
+            first_s, last_s = begin_s, end_s  # a rate changed so near to an end
+        instants = [first_s, *inner_s, last_s]
+
+        wide = self.widened(room_ns)
         ranges: list[list[float]] = [[] for _ in instants]
-        for number, (first, last) in enumerate(itertools.pairwise(cuts)):
-            polygon = self.polygon(first, last, rate_max)
+        rates: list[tuple[float, float]] = []
+        certain = [*(before_change for before_change, _ in changes), self.count - 1]
+        for number, (first, last) in enumerate(pieces):
+            # Only exchanges before the change, unless none is certainly of this line.
+            last_certain = certain[number] if certain[number] >= first else last
+            polygon = wide.polygon(first, last_certain, rate_max)
+            rates.append((min(rate for _, rate in polygon), max(rate for _, rate in polygon)))
             for knot in (number, number + 1):
                 ranges[knot] += _values_at(polygon, instants[knot] - float(self.upper_s[first]))
+        places_ns = [0.0] * len(instants)
+        for number, (begin, end) in enumerate(spans_s):
+            (low, high), (low_after, high_after) = rates[number : number + 2]
+            places_ns[number + 1] = max(high_after - low, high - low_after) * (end - begin) / 2
         knots = [_middle_and_half(values) for values in ranges]
-        unseen_rate = self.unseen_rate()
-        longest_s = max(end - begin for begin, end in itertools.pairwise(instants))
-        change = min(rate_change_max, unseen_rate or rate_change_max)
-        room_ns = change * longest_s * 1e9 / 8
         lines = ClockLines(
             tuple(self.origin_ns + round(instant * 1e9) for instant in instants),
             tuple(self.offset_ns + round(offset) for offset, _ in knots),
-            tuple(round(band + room_ns) + 1 for _, band in knots),
+            tuple(
+                round(half + room_ns + place_ns) + 1
+                for (_, half), place_ns in zip(knots, places_ns, strict=True)
+            ),
         )
         return replace(lines, unseen_rate=unseen_rate, departure_ns=self.departure_ns(lines))
 

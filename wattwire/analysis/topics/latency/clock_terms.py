@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from wattwire import stats
 from wattwire.analysis.dataset import Evidence, by_treatment
 from wattwire.analysis.topics.latency.percentiles import SHARES, Percentiles
+from wattwire.model.deployment import deployment_of_run
 from wattwire.model.hosts.clocks import ClockRelation, relations_of_run
 
-SLEW_PPM_MIN = 0.01
-"""Smallest change of the kernel's correction of the rate that is named a slew."""
+SLEW_MIN = {"rate_ppm": 0.01, "tick_us": 1, "offset_ns": 1}
+"""Smallest changes of the kernel's correction of the clock (adjtimex) that are named a slew."""
 
 
 @dataclass(frozen=True)
@@ -21,9 +23,10 @@ class HostClock:
     """A host whose clock differs from the controller's, over the valid runs.
 
     `band_us` is the largest error, `round_trip_us` the shortest round trip of all exchanges, and
-    `unseen_ppm` the largest change of the rate in the middle of a run that they cannot show (None
-    if a run has too few exchanges to know). In `changed` runs, the rate changed, by up to
-    `change_ppm`; in `slewed` runs, the kernel changed its correction of the rate.
+    `unseen_ppm` the largest change of the rate in the middle of a run without a change that they
+    cannot show (None if there is no such run, or if one has too few exchanges to know). In
+    `changed` runs, the rate changed, by up to `change_ppm`; in `slewed` runs, the kernel of the
+    host or of the controller changed its correction of the clock.
     """
 
     host: str
@@ -48,7 +51,8 @@ class ClockDifference:
     """The difference of a treatment's median latency from the first treatment's, in µs.
 
     The asymmetry that both have cancels. `drift_us` and `load_us` estimate what remains: the sum of
-    the departures of both, and half of the difference of their shortest round trips.
+    the departures of both, and half of the differences, summed over the clocks, of their median
+    round trips during the runs.
     """
 
     treatment: tuple[str, ...]
@@ -76,12 +80,13 @@ def _host_clock(
     evidence: Evidence, host: str, runs: Sequence[tuple[str, ClockRelation]]
 ) -> HostClock:
     relations = [relation for _, relation in runs]
-    unseen = [relation.unseen_ppm for relation in relations if relation.unseen_ppm is not None]
+    unseen = [relation.unseen_ppm for relation in relations if not relation.changes]
+    known = [ppm for ppm in unseen if ppm is not None]
     return HostClock(
         host,
         max(relation.band_ns for relation in relations) / 1_000,
         min(relation.round_trip_ns for relation in relations) / 1_000,
-        max(unseen) if len(unseen) == len(relations) else None,
+        max(known) if known and len(known) == len(unseen) else None,
         sum(relation.changes > 0 for relation in relations),
         max(map(_change_ppm, relations)),
         sum(_is_slewed(evidence, run, host) for run, _ in runs),
@@ -95,10 +100,18 @@ def _change_ppm(relation: ClockRelation) -> float:
 
 
 def _is_slewed(evidence: Evidence, run: str, host: str) -> bool:
-    adjustments = evidence.runs[run]["hosts"][host].get("clock_adjustments") or {}
-    rates_ppm = [(adjustments.get(end) or {}).get("rate_ppm") for end in ("begin", "end")]
-    known = [rate_ppm for rate_ppm in rates_ppm if rate_ppm is not None]
-    return len(known) == 2 and abs(known[1] - known[0]) >= SLEW_PPM_MIN
+    """Return whether the kernel of the host, or of one with the controller's clock, slewed it."""
+    document = evidence.runs[run]
+    own = [name for name, relation in relations_of_run(document).items() if relation.is_own]
+    return any(_adjusts(document["hosts"][name]) for name in (host, *own))
+
+
+def _adjusts(host: Mapping[str, Any]) -> bool:
+    """Return whether the kernel of a host changed its correction of the clock in the run."""
+    adjustments = host.get("clock_adjustments") or {}
+    begin, end = (adjustments.get(name) or {} for name in ("begin", "end"))
+    known = {name for name in SLEW_MIN if None not in (begin.get(name), end.get(name))}
+    return any(abs(end[name] - begin[name]) >= SLEW_MIN[name] for name in known)
 
 
 def clock_differences(
@@ -126,27 +139,51 @@ def clock_differences(
             treatment,
             known[treatment] - known[first],
             terms[treatment][0] + terms[first][0],
-            abs(terms[treatment][1] - terms[first][1]) / 2,
+            _load_us(terms[treatment][1], terms[first][1]),
         )
         for treatment in others
     )
 
 
-def _terms(evidence: Evidence) -> Iterator[tuple[tuple[str, ...], tuple[float, float]]]:
-    """Yield departure and shortest round trip of treatments, both sums over clocks (µs).
+def _load_us(by_host: Mapping[str, float], by_host_before: Mapping[str, float]) -> float:
+    """Return half of the differences of round trips, as a sum over hosts."""
+    hosts = by_host.keys() | by_host_before.keys()
+    return sum(abs(by_host.get(host, 0.0) - by_host_before.get(host, 0.0)) for host in hosts) / 2
 
-    They are the median over runs of the departure, and of the shortest round trip.
+
+def _terms(evidence: Evidence) -> Iterator[tuple[tuple[str, ...], tuple[float, dict[str, float]]]]:
+    """Yield the departure (µs), a sum over clocks, and host → round trip (µs) of treatments.
+
+    They are medians over runs, of the clocks that the flows' one-way latencies use.
     """
     for treatment, frame in by_treatment(evidence, evidence.usable).items():
-        of_runs = []
+        departures_us: list[float] = []
+        round_trips_us: dict[str, list[float]] = {}
         for run in frame["run"].to_list():
-            relations = relations_of_run(evidence.runs[run])
-            by_clock = {relation.clock: relation for relation in relations.values()}
-            measured = [relation for relation in by_clock.values() if not relation.is_own]
-            if all(relation.departure_ns is not None for relation in measured):
-                departure_ns = sum(relation.departure_ns or 0 for relation in measured)
-                round_trip_ns = sum(relation.round_trip_ns for relation in measured)
-                of_runs.append((departure_ns / 1_000, round_trip_ns / 1_000))
-        if of_runs:
-            departure_us, round_trip_us = np.median(np.array(of_runs), axis=0)
-            yield treatment, (float(departure_us), float(round_trip_us))
+            used = _clocks_of_flows(evidence.runs[run])
+            departures_ns = [relation.departure_ns for relation in used.values()]
+            during_ns = {host: relation.run_round_trip_ns for host, relation in used.items()}
+            if None in departures_ns or None in during_ns.values():
+                continue
+            departures_us.append(sum(ns or 0 for ns in departures_ns) / 1_000)
+            for host, ns in during_ns.items():
+                round_trips_us.setdefault(host, []).append((ns or 0) / 1_000)
+        if departures_us:
+            medians = {host: float(np.median(values)) for host, values in round_trips_us.items()}
+            yield treatment, (float(np.median(departures_us)), medians)
+
+
+def _clocks_of_flows(run: Mapping[str, Any]) -> dict[str, ClockRelation]:
+    """Return host → relation of each clock that one-way latencies of the run's flows use.
+
+    The first host in the order of names stands for a clock. The controller's clock needs none.
+    """
+    relations, deployment = relations_of_run(run), deployment_of_run(run)
+    flows = [flow for flow in deployment.flows if not flow.result]
+    nodes = {node for flow in flows for node in (flow.sender, *flow.relays, *flow.receivers)}
+    hosts = sorted({deployment.host_of(n) for n in deployment.nodes if n.node in nodes})
+    host_of_clock: dict[str, str] = {}
+    for host in hosts:
+        if host in relations and not relations[host].is_own:
+            host_of_clock.setdefault(relations[host].clock, host)
+    return {host: relations[host] for host in host_of_clock.values()}

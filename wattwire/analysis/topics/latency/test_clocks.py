@@ -1,6 +1,7 @@
 """Test latencies between hosts with different clocks: refused runs, bands and corrections."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -85,31 +86,60 @@ def test_a_clock_that_changed_its_rate_or_was_slewed_is_named(tmp_path):
     knots = (Knot(0, 9, 70_000), Knot(5 * 10**9, 9, 60_000), Knot(10**10, 100_009, 60_000))
     far = ClockRelation("far", knots, "pipe", 160, 40_000, 9.5, 2_000)
     evidence = evidence_with(tmp_path, {}, relations={"edge": far})
-    first, second, *_ = (document["hosts"]["edge"] for document in evidence.runs.values())
+    first, second, third, *_ = (document["hosts"]["edge"] for document in evidence.runs.values())
     first["clock_adjustments"] = {"begin": {"rate_ppm": 1.5}, "end": {"rate_ppm": 4.0}}
     second["clock_adjustments"] = {"begin": {"rate_ppm": None}, "end": {"rate_ppm": 4.0}}
+    third["clock_adjustments"] = {"begin": {"tick_us": 10_000}, "end": {"tick_us": 9_999}}
     (clock,) = latency(evidence, all_series_of_one_host(evidence)).clocks.corrected
-    assert clock == HostClock("edge", 70.0, 40.0, 9.5, 8, pytest.approx(20.0), 1)
+    # The exchanges of runs with a change do not say what stays unseen in one without.
+    assert clock == HostClock("edge", 70.0, 40.0, None, 8, pytest.approx(20.0), 2)
+    third["clock"] = replace(far, knots=knots[:2], unseen_ppm=3.5).to_json()
+    del third["clock_adjustments"]
+    *_, last = evidence.runs.values()
+    ends = {name: {"offset_ns": ns} for name, ns in (("begin", 0), ("end", 700))}
+    last["hosts"]["controller"] = {"clock": NEAR.to_json(), "clock_adjustments": ends}
+    (clock,) = latency(evidence, all_series_of_one_host(evidence)).clocks.corrected
+    assert clock == HostClock("edge", 70.0, 40.0, 3.5, 7, pytest.approx(20.0), 2)
 
 
 def test_the_difference_of_treatments_has_a_term_of_drift_and_one_of_load(tmp_path):
     evidence = evidence_with(tmp_path, {SLOW: 5.0, "cpp": 5.0})
     series = all_series(evidence)
+    hosts = ("robot", "edge")
     for document in evidence.runs.values():
         is_slow = document["treatment"]["language"] == SLOW
-        far = ClockRelation(
-            "far", (Knot(0, 9, 70_000), Knot(10**10, 9, 70_000)), "pipe", 160,
-            50_000 if is_slow else 40_000, 9.5, 3_000 if is_slow else 2_000,
-        )  # fmt: skip
-        document["hosts"] = {"robot": {"clock": NEAR.to_json()}, "edge": {"clock": far.to_json()}}
+        # The sum over clocks of round trips during the run is the same for both treatments.
+        round_trips_ns = (50_000, 30_000) if is_slow else (40_000, 40_000)
+        document["hosts"] = {
+            host: {"clock": far(host, 3_000 if is_slow else 2_000, round_trip_ns)}
+            for host, round_trip_ns in zip(hosts, round_trips_ns, strict=True)
+        }
+        document["hosts"]["unused"] = {"clock": far("unused", 10**9, 10**9 * is_slow)}
+        document["deployment"] = placed(document["deployment"], hosts)
     result = latency(evidence, series)
     medians = {row.treatment: row.percentiles[0].estimate for row in result.percentiles}
     first, second = medians
     assert result.differences == (
-        ClockDifference(second, medians[second] - medians[first], 5.0, 5.0),
+        ClockDifference(second, medians[second] - medians[first], 10.0, 10.0),
     )
     next(iter(evidence.runs.values()))["hosts"]["edge"]["clock"]["departure_ns"] = None
     assert len(latency(evidence, series).differences) == 1, "other runs have it"
+
+
+def far(clock, departure_ns, run_round_trip_ns):
+    """Return the relation, as in run.json, of a clock whose shortest round trip saw no load."""
+    knots = (Knot(0, 9, 70_000), Knot(10**10, 9, 70_000))
+    relation = ClockRelation(clock, knots, "pipe", 160, 30_000, 9.5, departure_ns)
+    return replace(relation, run_round_trip_ns=run_round_trip_ns).to_json()
+
+
+def placed(deployment, hosts):
+    """Return a deployment whose processes are on these hosts in turn."""
+    processes = [
+        {**process, "host": hosts[min(number, 1)]}
+        for number, process in enumerate(deployment["processes"])
+    ]
+    return {**deployment, "processes": processes, "hosts": list(hosts)}
 
 
 def all_series_of_one_host(evidence):
