@@ -83,6 +83,9 @@ def test_a_secured_treatment_is_proved_and_the_payload_of_an_open_one_is_seen(me
     kinds = [node["kind"] for node in document["proof"]["uninvited"]]
     assert kinds == ["open", "open", "anonymous", "anonymous", "stranger", "stranger"]
     assert all("ended with code 4" in node["end"] for node in document["proof"]["uninvited"])
+    assert cli("report", campaign).code == 0
+    page = " ".join((campaign / "report" / "index.html").read_text().split())
+    assert "none of 6 uninvited nodes was admitted in 1 control run" in page
     assert not private_folders(campaign)
     for path in campaign.rglob("*"):
         assert not path.is_file() or b"PRIVATE KEY" not in path.read_bytes(), path

@@ -175,7 +175,7 @@ def _why_unproved(run: Proved | None, row: Mapping[str, Any], document: Mapping[
         return "the level of its security is not known"
     if run.has_hole:
         return ""
-    if not row.get("received"):
+    if not row.get("received_unique"):
         return "its own nodes received no message"
     if run.received is None:
         return "; ".join(run.untried) or "what uninvited nodes received is not known"

@@ -86,7 +86,7 @@ def test_a_campaign_without_such_runs_has_no_section():
 
 LEVELS = {"cell": "mqtt/python", "settings.security": "on"}
 ROW = {
-    "run": "b02-p001", "attempt": 1, "outcome": "completed", "received": 50,
+    "run": "b02-p001", "attempt": 1, "outcome": "completed", "received_unique": 50,
     "uninvited_received": 0, "uninvited_delivered": 0, "fill_on_link": 0,
 }  # fmt: skip
 NODE = {"process": "uninvited-open-publisher", "tried": True, "ready": False, "end": "x"}
@@ -120,7 +120,7 @@ def test_a_run_that_carried_messages_to_its_end_is_proved():
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"received": 0}, "its own nodes received no message"),
+        ({"received_unique": 0}, "its own nodes received no message"),
         ({"outcome": "died"}, "the run died"),
         ({"levels": {}}, "the level of its security is not known"),
         ({"uninvited_received": None}, "what uninvited nodes received is not known"),
