@@ -25,8 +25,8 @@ from wattwire.analysis.streams.numbers import (
     watched,
 )
 from wattwire.analysis.streams.recorded import Records
+from wattwire.analysis.streams.remarks import remarks
 from wattwire.catalog import Catalog
-from wattwire.cli.topics.remarks import remarks
 from wattwire.model.errors import MissingError, UsageError
 from wattwire.rig import AgentClient, Builder, CellBuild, cache
 from wattwire.rig.builds import merge_env
