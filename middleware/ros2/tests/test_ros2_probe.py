@@ -127,7 +127,7 @@ def domain(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def texts(ros: Ros, result: Watched) -> str:
-    return "\n".join(remarks(result, Catalog().probe("ros2/probe")))
+    return "\n".join(remarks(result, Catalog().probe("ros2/probe").remedies))
 
 
 @pytest.mark.slow
