@@ -11,12 +11,10 @@ from typing import Any
 import pytest
 
 from meters.http_plug.tests.emulator import SHELLY, TASMOTA, Plug
-from wattwire.model.deployment import Deployment
-from wattwire.model.errors import MissingError
+from tests.sampled_meters import sampled_outside, sampling_agent
 from wattwire.rig import AgentClient
-from wattwire.rig.agent import AgentError, find_agent
+from wattwire.rig.agent import AgentError
 from wattwire.run.results import power
-from wattwire.run.results.convert import quantities_frame
 from wattwire.run.results.resources import Readings
 
 NAME = "http_plug"
@@ -25,13 +23,8 @@ KINDS = ("shelly", "tasmota")
 
 @pytest.fixture
 def agent(tmp_path: Path) -> Iterator[AgentClient]:
-    try:
-        find_agent()
-    except MissingError as reason:
-        pytest.skip(str(reason))
-    client = AgentClient(tmp_path / "state")
-    yield client
-    client.close()
+    with sampling_agent(tmp_path / "state") as client:
+        yield client
 
 
 @pytest.fixture
@@ -43,16 +36,7 @@ def plug() -> Iterator[Plug]:
 
 def sampled(agent: AgentClient, folder: Path, at: str, seconds: float, tick_hz: float = 10) -> Any:
     """Return the readings, the series and the reply of a sampling of the plug."""
-    path = folder / "readings.bin"
-    agent.request(
-        "sample_start", path=str(path), tick_hz=tick_hz, meters=["fake", NAME], subjects={},
-        addresses={NAME: at},
-    )  # fmt: skip
-    time.sleep(seconds)
-    reply = agent.request("sample_stop")
-    frame = quantities_frame("run", Deployment(()), path, reply["series"])
-    series = {s["quantity"]: s for s in reply["series"] if s["meter"] == NAME}
-    return frame, series, reply
+    return sampled_outside(agent, folder, NAME, at, seconds, tick_hz)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -6,11 +6,13 @@ import queue
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.sampled_meters import sampling_agent
 from wattwire.model.deployment import Deployment
 from wattwire.model.errors import MissingError
 from wattwire.rig import AgentClient
@@ -42,14 +44,9 @@ SHARE_MAX = 0.02
 
 
 @pytest.fixture
-def agent(tmp_path: Path) -> Any:
-    try:
-        find_agent()
-    except MissingError as reason:
-        pytest.skip(str(reason))
-    client = AgentClient(tmp_path / "state")
-    yield client
-    client.close()
+def agent(tmp_path: Path) -> Iterator[AgentClient]:
+    with sampling_agent(tmp_path / "state") as client:
+        yield client
 
 
 def kernel_method(agent: AgentClient) -> syscalls.Way:

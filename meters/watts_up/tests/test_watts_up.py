@@ -13,11 +13,9 @@ from typing import Any
 import pytest
 
 from meters.watts_up.tests.emulator import WattsUp
-from wattwire.model.deployment import Deployment
-from wattwire.model.errors import MissingError
+from tests.sampled_meters import sampled_outside, sampling_agent
 from wattwire.rig import AgentClient
 from wattwire.rig.agent import AgentError, find_agent
-from wattwire.run.results.convert import quantities_frame
 
 NAME = "watts_up"
 LISTENING_S = 1.3
@@ -25,13 +23,8 @@ LISTENING_S = 1.3
 
 @pytest.fixture
 def agent(tmp_path: Path) -> Iterator[AgentClient]:
-    try:
-        find_agent()
-    except MissingError as reason:
-        pytest.skip(str(reason))
-    client = AgentClient(tmp_path / "state")
-    yield client
-    client.close()
+    with sampling_agent(tmp_path / "state") as client:
+        yield client
 
 
 @pytest.fixture
@@ -46,17 +39,7 @@ def sampled(agent: AgentClient, folder: Path, at: str, seconds: float, tick_hz: 
 
     `seconds` is the time after the agent has listened for a meter that was left sending.
     """
-    seconds += LISTENING_S
-    path = folder / "readings.bin"
-    agent.request(
-        "sample_start", path=str(path), tick_hz=tick_hz, meters=["fake", NAME], subjects={},
-        addresses={NAME: at},
-    )  # fmt: skip
-    time.sleep(seconds)
-    reply = agent.request("sample_stop")
-    frame = quantities_frame("run", Deployment(()), path, reply["series"])
-    series = {s["quantity"]: s for s in reply["series"] if s["meter"] == NAME}
-    return frame, series, reply
+    return sampled_outside(agent, folder, NAME, at, LISTENING_S + seconds, tick_hz)
 
 
 def powers_w(frame: Any) -> list[float]:
