@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -336,14 +336,7 @@ def _costs(windows: Sequence[Window]) -> Iterator[MessageCost]:
             yield whole
         for (way, topic), ends in ways.items():
             cost = _cost(variant, label, topic, way, ends, topics)
-            yield cost if len(ways) > 1 else whole_of_one(whole, topic, way)
-
-
-def whole_of_one(whole: MessageCost, topic: str, way: str) -> MessageCost:
-    """Return the cost of a process whose messages are all of one topic."""
-    return MessageCost(
-        whole.variant, whole.process, topic, way, 1, whole.messages, whole.rate_hz, whole.cpu_us
-    )
+            yield cost if len(ways) > 1 else replace(whole, topic=topic, way=way)
 
 
 def _cost(variant: str, label: str, topic: str, way: str, ends: Ends, topics: int) -> MessageCost:
