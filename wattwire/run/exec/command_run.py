@@ -25,7 +25,7 @@ from wattwire.rig.layer_library import check_loadable
 from wattwire.run.crash import crash_point
 from wattwire.run.dependencies import DRAIN, require
 from wattwire.run.exec.output import MessageCounter, Tail, Totals, ValueReader
-from wattwire.run.exec.watched_topics import ProbeOfRun, document_of, notes_of
+from wattwire.run.exec.watched_topics import ProbeOfRun, document_of, late_subscriptions
 from wattwire.run.layers.recorder import LayerRecorder
 from wattwire.run.node_specs import SECOND_NS
 from wattwire.run.progress import Progress
@@ -472,8 +472,9 @@ class CommandRun(OneRun):
         result = probe.watched(record.span)
         tables = [record.after[name] for name in request.summed]
         record.topics = document_of(result, [m for table in tables for m in table["members"]])
-        record.values |= figures_of(result)[0]
-        record.notes += notes_of(result)
+        values, missing = figures_of(result)
+        record.values |= values
+        record.notes += [*missing, *late_subscriptions(result)]
         if request.is_only_probe:
             record.messages = float(sum(stream.messages for stream in result.streams))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from wattwire.analysis.streams.figures import CPU_FIGURE, figures_of, identifier
+from wattwire.analysis.streams.figures import CPU_FIGURE, identifier
 from wattwire.analysis.streams.numbers import Stream, Watched, watched
 from wattwire.analysis.streams.recorded import Graph, ProbeFiles
 from wattwire.analysis.streams.remarks import unusual
@@ -68,9 +68,8 @@ class ProbeOfRun:
         return replace(result, printed=self._request.printed_names, remedies=remedies)
 
 
-def notes_of(result: Watched) -> Iterator[str]:
-    """Yield the notes on figures that are missing or not of the whole window."""
-    yield from figures_of(result)[1]
+def late_subscriptions(result: Watched) -> Iterator[str]:
+    """Yield the notes on figures that are not of the whole window."""
     for topic, after_s in result.subscribed_s.items():
         if not result.graph.topics[topic].get("resubscribed"):
             yield (
