@@ -93,17 +93,17 @@ def find(source: Path) -> dict[str, Path]:
             f"{source}: found no recording *{ENDING}; give a checkout of the authors' repository "
             f"at commit {COMMIT} (git checkout {COMMIT}), whose later commits have none"
         )
-    found: dict[str, Path] = {}
+    recordings: dict[str, Path] = {}
     for path in paths:
         name = path.name.partition("_")[0]
-        other = found.setdefault(name, path)
+        other = recordings.setdefault(name, path)
         if other != path:
             raise UsageError(
                 f"{source}: found two recordings of {name}: {other.relative_to(source)} and "
                 f"{path.relative_to(source)}; allowed: one recording per middleware, as in the "
                 "paper. Move one of them out of the folder"
             )
-    return found
+    return recordings
 
 
 def read_poses(path: Path) -> Poses:

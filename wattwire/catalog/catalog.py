@@ -76,10 +76,10 @@ def _check_purpose(where: str, table: dict[str, Any]) -> None:
             f"{required}{alternative}"
         )
     levels = [UNSECURED, SECURED]
-    found = table.get("allowed"), table["default"]
-    if table["purpose"] == SECURITY and found != (levels, UNSECURED):
+    allowed, default = table.get("allowed"), table["default"]
+    if table["purpose"] == SECURITY and (allowed, default) != (levels, UNSECURED):
         raise UsageError(
-            f"{where}: found allowed = {found[0]} and default = {found[1]!r}; "
+            f"{where}: found allowed = {allowed} and default = {default!r}; "
             f"allowed with purpose {SECURITY}: allowed = {levels} and default = {UNSECURED!r}"
         )
 

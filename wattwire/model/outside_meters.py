@@ -184,17 +184,17 @@ def by_machine(
 
     Raise UsageError for two addresses of one meter for one machine.
     """
-    found: dict[str, dict[str, OutsideMeter]] = {}
+    meters_of: dict[str, dict[str, OutsideMeter]] = {}
     for meter in meters:
         boot = boots.get(meter.host, "") if meter.host else here_boot
-        other = found.setdefault(boot, {}).setdefault(meter.name, meter)
+        other = meters_of.setdefault(boot, {}).setdefault(meter.name, meter)
         if boot and other.at != meter.at:
             hosts = " and ".join(m.host or "this machine" for m in (other, meter))
             raise UsageError(
                 f"meter {meter.name}: found two addresses for one machine ({hosts}); allowed: one "
                 "address, because a machine has one meter of a name. Remove one of them."
             )
-    return found
+    return meters_of
 
 
 def stored(meters: Sequence[OutsideMeter]) -> list[dict[str, Any]]:

@@ -35,7 +35,7 @@ class Leg:
 
 @dataclass(frozen=True)
 class Drive:
-    """The programme of a robot: a lap repeats `legs` so many times.
+    """The programme of a robot: a lap is `legs`, `repeats` times.
 
     The watchdog stops the robot when no command has arrived for `watchdog_s`. `flow` is the flow
     with the commands, in a study with flows.

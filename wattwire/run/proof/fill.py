@@ -72,7 +72,7 @@ def search(
     """Return how many frames a pcap file has, and how many contain a piece of one of the fills."""
     places = [_places(fill) for fill in fills]
     known = np.array(sorted({word for words in places for word in words}), np.uint64)
-    searched = found = 0
+    searched = matching = 0
     for chunk in _chunks(capture, chunk_bytes):
         frames = list(frames_of(chunk))
         searched += len(frames)
@@ -80,12 +80,12 @@ def search(
         for begin, end in frames:
             inside = hits[np.searchsorted(hits, begin) : np.searchsorted(hits, end)]
             frame = chunk[begin:end]
-            found += any(
+            matching += any(
                 _continues(frame, int(hit) - begin, fill, words)
                 for hit in inside
                 for fill, words in zip(fills, places, strict=True)
             )
-    return searched, found
+    return searched, matching
 
 
 def _chunks(capture: BinaryIO, chunk_bytes: int) -> Iterator[bytes]:
@@ -113,8 +113,8 @@ def _hits(chunk: bytes, known: np.ndarray, at: int) -> np.ndarray:
     """Return the offsets of known words, from offset `at` in steps of a word."""
     count = max(0, (len(chunk) - at) // WORD_BYTES)
     words = np.frombuffer(chunk, "<u8", count, at if count else 0)
-    found: np.ndarray = np.flatnonzero(np.isin(words, known)) * WORD_BYTES + at
-    return found
+    offsets: np.ndarray = np.flatnonzero(np.isin(words, known)) * WORD_BYTES + at
+    return offsets
 
 
 def _continues(frame: bytes, hit: int, fill: bytes, words: Mapping[int, int]) -> bool:

@@ -89,7 +89,7 @@ def _changes(original: RunNode, kind: str, number: int) -> dict[str, Any]:
 
 
 class UninvitedNodes:
-    """The uninvited nodes of a run. They end when this object is told so."""
+    """The uninvited nodes of a run. `end` ends them."""
 
     def __init__(
         self,

@@ -115,8 +115,8 @@ def _sorted(places: list[list[str]], chains: Sequence[Sequence[str]]) -> dict[st
         for at in range(len(places))[::step]:
 
             def mean(name: str, at: int = at, step: int = step) -> float:
-                beside = [x[n] for n in neighbours.get(name, ()) if (row_of[n] - at) * step < 0]
-                return sum(beside) / len(beside) if beside else x[name]
+                aligned = [x[n] for n in neighbours.get(name, ()) if (row_of[n] - at) * step < 0]
+                return sum(aligned) / len(aligned) if aligned else x[name]
 
             places[at].sort(key=mean)
             spread(places[at])
