@@ -236,7 +236,7 @@ def _word(name: str) -> re.Pattern[str]:
 
 
 def _whole(word: str) -> re.Pattern[str]:
-    """Return a pattern for a whole word: `plug` does not match `http_plug`.
+    """Return a pattern for a whole word: `lab` does not match `collaborate`.
 
     A word that begins or ends with another character, such as a path, has no boundary there.
     """
