@@ -6,23 +6,29 @@ shall be longer by this time, and no other layer.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+import tomllib
 from scipy import stats
 
 from bench.nodes import Bench
 from wattwire.model.layers import LAYERS
+from wattwire.rig.builds import merge_env
 
 ROOT = Path(__file__).resolve().parents[2]
-LAUNCH = ROOT / "middleware" / "ros2" / "tests" / "graph" / "launch.sh"
+ROS = ROOT / "middleware" / "ros2"
+LAUNCH = ROS / "tests" / "graph" / "launch.sh"
+RMW = "rmw_fastrtps_cpp"
+"""The RMW that an installation uses without RMW_IMPLEMENTATION."""
 CELL, TOPIC = "ros2/python", "/chatter"
 MESSAGES = 100
 DELAYS_NS = 200_000, 2_000_000
@@ -34,30 +40,29 @@ DOMAINS = 100
 
 @dataclass(frozen=True)
 class Place:
-    """A function within a layer. The delay is before or after its call."""
+    """A function within a layer. The delay is before or after its call.
+
+    Without a symbol it is each function of the layer's point that the RMW calls.
+    """
 
     layer: str
-    symbol: str
+    symbol: str = ""
     is_after: bool = False
 
+    def symbols(self, environment: Mapping[str, str]) -> list[str]:
+        """Return the symbols of the functions, for nodes with these variables."""
+        return [self.symbol] if self.symbol else called_symbols(self.layer, environment)
 
-_DDS = "_ZN8eprosima7fastdds3dds10Data"
+
 PLACES = (
     Place("rcl_publish", "rcl_publish"),
     Place("rmw_publish", "rmw_publish"),
-    Place(
-        "dds_write",
-        f"{_DDS}Writer17write_w_timestampEPKvRKNS0_4rtps16InstanceHandle_tERKNS1_6Time_tE",
-    ),
+    Place("dds_write"),
     Place("wake_up", "rmw_wait", is_after=True),
     Place("executor", "rcl_wait", is_after=True),
     Place("rcl_take", "rcl_take"),
     Place("rmw_take", "rmw_take_with_info"),
-    Place(
-        "dds_take",
-        f"{_DDS}Reader4takeERNS1_18LoanableCollectionERNS1_16LoanableSequenceINS1_10SampleInfoE"
-        "St17integral_constantIbLb1EEEEittt",
-    ),
+    Place("dds_take"),
 )
 
 
@@ -94,19 +99,41 @@ class Slopes:
         )
 
 
-def library(folder: Path, place: Place) -> Path:
+def called_symbols(point: str, environment: Mapping[str, str]) -> list[str]:
+    """Return the symbols of a point of the tables of layers that the RMW imports."""
+    tables = [tomllib.loads(path.read_text()) for path in sorted((ROS / "layers").glob("*.toml"))]
+    points = [item for table in tables for item in table["points"]]
+    of_point = {item["symbol"] for item in points if item["point"] == point}
+    name = environment.get("RMW_IMPLEMENTATION") or RMW
+    paths = [
+        path
+        for folder in environment["LD_LIBRARY_PATH"].split(os.pathsep)
+        for path in Path(folder).glob(f"lib{name.removesuffix('_cpp')}*.so*")
+    ]
+    assert paths, f"found no library of {name} in LD_LIBRARY_PATH"
+    listed = subprocess.run(
+        ["nm", "-D", "--undefined-only", *paths], capture_output=True, text=True, check=True
+    ).stdout
+    imported = {line.split()[-1].split("@")[0] for line in listed.splitlines() if " U " in line}
+    called = sorted(imported & of_point)
+    assert called, f"{name} imports no function of the point {point}"
+    return called
+
+
+def library(folder: Path, symbol: str) -> Path:
     """Return the library that delays this function."""
-    target = folder / f"libplanted_{place.layer}.so"
+    target = folder / f"libplanted_{hashlib.sha256(symbol.encode()).hexdigest()[:12]}.so"
     source = Path(__file__).parents[1] / "bare" / "planted_delay.c"
-    options = ["-O2", "-shared", "-fPIC", f"-DSYMBOL={place.symbol}"]
+    options = ["-O2", "-shared", "-fPIC", f"-DSYMBOL={symbol}"]
     subprocess.run(["cc", *options, "-o", target, source, "-ldl"], check=True)
     return target
 
 
-def planted(folder: Path, place: Place, delay_ns: int) -> dict[str, str]:
-    """Return the variables that plant a delay."""
+def planted(folder: Path, place: Place, symbols: Sequence[str], delay_ns: int) -> dict[str, str]:
+    """Return the variables that plant a delay in the functions of a place."""
     after = {"PLANTED_AFTER": "1"} if place.is_after else {}
-    return {"LD_PRELOAD": str(library(folder, place)), "PLANTED_NS": str(delay_ns), **after}
+    preloaded = ":".join(str(library(folder, symbol)) for symbol in symbols)
+    return {"LD_PRELOAD": preloaded, "PLANTED_NS": str(delay_ns), **after}
 
 
 def medians_ns(folder: Path, python: str, domain: int, variables: dict[str, str]) -> np.ndarray:
@@ -156,10 +183,11 @@ def results(workbench: Bench, pairs: int, places: Sequence[Place] = PLACES) -> I
         return
     draw = np.random.default_rng(SEED)
     for place in places:
+        symbols = place.symbols(merge_env(dict(os.environ), cell.env))
         delays_ns = draw.integers(*DELAYS_NS, pairs)
         shifts = []
         for number, delay_ns in enumerate(delays_ns):
-            sides = [planted(workbench.folder, place, int(delay_ns)), {}]
+            sides = [planted(workbench.folder, place, symbols, int(delay_ns)), {}]
             order = (0, 1) if number % 2 == 0 else (1, 0)
             medians = {}
             for side in order:

@@ -658,7 +658,7 @@ def test_lost_events_of_layers_are_stated_and_exclude_no_run(measured, tmp_path)
     lossy.write_bytes(header.tobytes().ljust(HEADER_BYTES + NOTES_BYTES, b"\0"))
     code = f'cp {shlex.quote(str(lossy))} "$WATTWIRE_LAYERS_DIR/7.events"'
     result, table, folder = measured("--layers", "--", "sh", "-c", code)
-    assert result.code == 0, result.err
+    assert result.code == 4, result.err  # the layers that were asked for are missing
     run = json.loads(next(folder.glob("runs/*/run.json")).read_text())
     assert (run["verdict"], run["reasons"]) == ("valid", [])
     assert [reason["code"] for reason in run["layers"]["reasons"]] == [LOST_EVENTS]

@@ -14,6 +14,7 @@ from bench.relay_variants import RELAY
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.quiet
 @pytest.mark.parametrize(
     ("head_ms", "verdicts"), [(4, {"worse"}), (3, {"not worse", "cannot tell"})]
 )

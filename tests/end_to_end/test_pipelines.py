@@ -293,9 +293,9 @@ def test_a_kill_at_a_random_time_loses_and_leaves_nothing(kind, tmp_path):
 
 @pytest.mark.parametrize(
     ("nodes", "fault"),
-    [(2, "found 2; allowed: 3 or more"), (65, "found 65; allowed: 64 or less")],
+    [(1, "found 1; allowed: 2 or more"), (65, "found 65; allowed: 64 or less")],
 )
-def test_a_pipeline_has_3_to_64_nodes(study, nodes, fault):
+def test_a_pipeline_has_2_to_64_nodes(study, nodes, fault):
     document = tomllib.loads(study(f"nodes = [{nodes}]").read_text())
     with pytest.raises(UsageError, match=f"pipeline.toml: factors.nodes: {fault}"):
         parse_study("pipeline", document, "pipeline.toml")

@@ -62,7 +62,7 @@ def measured(folder: Path, *options: str, **variables: str) -> Campaign:
     command += ["--campaign", str(folder / "campaign")]
     result = subprocess.run(
         [sys.executable, "-m", "wattwire", *command],
-        env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
+        env={**os.environ, **variables}, cwd=ROOT,
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr

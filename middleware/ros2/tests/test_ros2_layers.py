@@ -72,7 +72,7 @@ def measure(python: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[.
         command = [str(LAUNCH), python, str(MESSAGES)]
         result = subprocess.run(
             [sys.executable, "-m", "wattwire", "exec", *options, "-o", str(folder), "--", *command],
-            env={**os.environ, "ROS_DOMAIN_ID": domain, "PYTHONPATH": str(ROOT), **variables},
+            env={**os.environ, "ROS_DOMAIN_ID": domain, **variables}, cwd=ROOT,
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         return Measured(folder, result)

@@ -131,10 +131,11 @@ def talker(rig: Rig, folder: Path, topic: str) -> list[str]:
 
 def measured(rig: Rig, words: Sequence[str], folder: Path) -> tuple[str, dict[str, Any]]:
     """Return what a command prints, and the document of its only run."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), **rig.variables}
+    environment = {**os.environ, **rig.variables}
     done = subprocess.run(
-        [*words], env=environment, capture_output=True, text=True, check=False, timeout=HANG_S
-    )
+        [*words], env=environment, cwd=ROOT,
+        capture_output=True, text=True, check=False, timeout=HANG_S,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     (path,) = folder.glob("runs/*/run.json")
     return done.stdout, json.loads(path.read_text())
