@@ -429,10 +429,10 @@ def crash_once(crash: str, setting: Setting, folder: Path) -> list[str]:
     return problems + ledger(folder / "c") + left(folder, family, inodes=inodes)
 
 
-def last_line(folder: Path) -> str:
+def last_line(folder: Path, characters: int = 70) -> str:
     """Return the phase of a campaign, from its log."""
     lines = (folder / "log").read_text().splitlines()
-    return lines[-1][:70] if lines else "before the first word"
+    return lines[-1][:characters] if lines else "before the first word"
 
 
 def resume(setting: Setting, folder: Path, campaign: Path, family: Family) -> list[str]:
@@ -450,7 +450,9 @@ def resume(setting: Setting, folder: Path, campaign: Path, family: Family) -> li
     process = setting.start(folder, *arguments)
     if not ended(process, family):
         return ["the resumed controller hangs"]
-    return [] if process.returncode == 0 else [f"the resumed controller: {process.returncode}"]
+    if process.returncode == 0:
+        return []
+    return [f"the resumed controller: {process.returncode}, {last_line(folder, 300)}"]
 
 
 def ledger(campaign: Path) -> list[str]:

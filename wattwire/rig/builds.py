@@ -220,8 +220,10 @@ class Builder:
             return Artifact("", None)
         files = list(laid_out(middleware.folder, table.get("inputs", [])))
         # The key includes only the variables that the manifest names, so it does not depend on
-        # PATH.
-        inherited = {name: os.environ.get(name, "") for name in table.get("host_env", [])}
+        # PATH. Without the variable that all of them belong to, none has a meaning.
+        names = table.get("host_env", [])
+        is_used = all(os.environ.get(name) for name in table.get("host_env_with", []))
+        inherited = {name: os.environ.get(name, "") if is_used else "" for name in names}
         words = {"python": host_python()}
         commands = [substitute(c, words, {}) for c in table.get("commands", [])]
         key = digest_of(
