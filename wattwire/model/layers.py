@@ -21,6 +21,7 @@ POINTS = (*TRACED, *WRAPPED)
 
 
 LOST_EVENTS, UNMARKED, UNJOINED = "layers_lost", "layers_unmarked", "layers_unjoined"
+NO_WINDOW = "layers_no_window"
 """Codes of the reasons why a run's layers are not used."""
 
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from wattwire.catalog import default_roots
 from wattwire.catalog.layer_tables import layer_tables
-from wattwire.model.layers import LOST_EVENTS, UNJOINED, UNMARKED, Wrapper
+from wattwire.model.layers import LOST_EVENTS, NO_WINDOW, UNJOINED, UNMARKED, Wrapper
 from wattwire.model.verdict import Reason, Verdict
 from wattwire.model.words import plural
 from wattwire.rig.layer_library import layer_library, preload
@@ -124,6 +124,12 @@ def _reasons(document: dict[str, Any], recordings: list[Recording]) -> list[Reas
         )
         reasons.append(Reason(Verdict.INVALID, UNMARKED, text))
     return reasons
+
+
+def without_window() -> Reason:
+    """Return the reason against a run that ended before the end of its window."""
+    text = "the run ended before its window did, so it records no layers"
+    return Reason(Verdict.INVALID, NO_WINDOW, text)
 
 
 def unjoined(document: dict[str, Any]) -> list[Reason]:

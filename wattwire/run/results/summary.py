@@ -22,7 +22,7 @@ from wattwire.model.verdict import COMPLETE, Outcome, Reason, Verdict, worst
 from wattwire.model.warm_up import SETTLING
 from wattwire.model.words import number, plural
 from wattwire.run.layers.profiling import with_records
-from wattwire.run.layers.recorder import unjoined
+from wattwire.run.layers.recorder import unjoined, without_window
 from wattwire.run.node_specs import MILLISECOND_NS, SECOND_NS, RunNode, warm_up_calls
 from wattwire.run.proof.result import Proof, proof_of
 from wattwire.run.record import HostRecord, OpenAttempt, RunRecord
@@ -464,7 +464,7 @@ class Collected:
             return {}, []
         if not record.window.get("end_ns"):
             record.recorder.discard()
-            return {}, []
+            return {}, [without_window()]
         states = record.processes.states
         pids = {n.node: s.pid for n in record.nodes if (s := states.get(n.process)) and s.pid}
         nodes = {pid: node for node, pid in pids.items() if list(pids.values()).count(pid) == 1}
