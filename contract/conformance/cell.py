@@ -54,6 +54,7 @@ CLAUSES = {
     "C-41": "a member's parts send and receive as nodes of their own, and bad parts are refused",
     "C-42": "the lines of a member have an entry for each part, and each part has a sample file",
     "C-43": "a secured node accepts only peers with a certificate of the run's authority",
+    "C-44": "velocity commands arrive unchanged, and payloads that do not fit are refused with 3",
     "C-38": "a node listens only on the address of its host, and rejects a bad address with 2",
 }
 
@@ -131,6 +132,8 @@ class CellUnderTest:
     - `error_replies`: whether the server answers rejected requests with an error (C-36).
     - `tls_setting`: the setting that enables TLS, or "".
     - `security`: how the cell is secured; None if the middleware has no such setting.
+    - `message_setting`: the setting that selects the type of messages (C-44), or "";
+      `velocity_absent`: the reason why it has no velocity commands on this host, or "".
     - `prompt`: spec keys that keep calls from waiting for an acknowledgement (RFC 896), for
       scenarios that need a steady pace.
     - `only`: the levels of settings that support only some specs, each with the supported values
@@ -155,6 +158,8 @@ class CellUnderTest:
     error_replies: bool = False
     tls_setting: str = ""
     security: Security | None = None
+    message_setting: str = ""
+    velocity_absent: str = ""
     prompt: Mapping[str, Any] = field(default_factory=dict)
     allowed: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     excluded: Mapping[str, Any] = field(default_factory=dict)

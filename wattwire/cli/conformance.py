@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from wattwire.catalog import Catalog, Cell
@@ -43,7 +44,14 @@ from wattwire.model.errors import (
     UsageError,
     unknown,
 )
-from wattwire.model.setting_purposes import NAGLE_OFF, SECURED, SECURITY, TLS
+from wattwire.model.setting_purposes import (
+    MESSAGE,
+    NAGLE_OFF,
+    SECURED,
+    SECURITY,
+    TLS,
+    VELOCITY,
+)
 from wattwire.model.treatment import Level
 from wattwire.model.words import number, plural
 from wattwire.rig import AgentClient, Builder, CellBuild
@@ -339,11 +347,8 @@ class _Check:
                     raise MissingError(gap)
                 build = self._builder.cell(cell)
                 absent = self._builder.absent_capabilities(cell)
-                setting = cell.middleware.setting_with(SECURITY)
-                levels = self._builder.absent_levels(cell).get(setting or "", {})
-                subject = under_test(
-                    self._suite, build, self._hosts, self._folder, absent, levels.get(SECURED, "")
-                )
+                levels = self._builder.absent_levels(cell)
+                subject = under_test(self._suite, build, self._hosts, self._folder, absent, levels)
             except MissingError as error:
                 subject = error
             self._built[cell.name] = subject
@@ -390,13 +395,16 @@ def under_test(
     hosts: CheckHosts,
     folder: Path,
     absent_capabilities: Collection[str] = (),
-    absent_security: str = "",
+    absent_levels: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
 ) -> Any:
     """Return a built cell as a CellUnderTest of the suite, without `absent_capabilities`.
 
-    `absent_security` is the reason why the host does not support security, or "".
+    `absent_levels` are the levels of settings that the host does not support (setting → level →
+    reason).
     """
     cell = build.cell
+    message_setting = cell.middleware.setting_with(MESSAGE) or ""
+    security_setting = cell.middleware.setting_with(SECURITY) or ""
     document = cell.document
     places = _places(suite, hosts)
     start_services = _service(cell, hosts, folder, build.words)
@@ -415,15 +423,17 @@ def under_test(
         error_replies=cell.middleware.has_error_replies("service"),
         allowed={n: t["allowed"] for n, t in cell.setting_tables.items() if "allowed" in t},
         excluded=_excluded(cell),
-        only=_only(cell),
+        only=_only(cell, absent_levels),
         tls_setting=cell.middleware.setting_with(TLS) or "",
+        message_setting=message_setting,
+        velocity_absent=absent_levels.get(message_setting, {}).get(VELOCITY, ""),
         prompt=_prompt(cell),
         wire=suite.wire_of(cell.middleware.folder),
         security=security_of(
             suite,
             cell,
             tuple(dict.fromkeys([*(p.address for p in places), hosts.service_address])),
-            absent_security,
+            absent_levels.get(security_setting, {}).get(SECURED, ""),
             start_services,
         ),
         service=functools.partial(start_services, cell.first_settings, {}),
@@ -452,13 +462,19 @@ def _prompt(cell: Cell) -> dict[str, Any]:
     return {f"settings.{name}": off} if off in cell.settings_allowed.get(name, [off]) else {}
 
 
-def _only(cell: Cell) -> dict[str, dict[str, dict[str, list[Any]]]]:
-    """Return the restrictions of the cell's levels (setting → level → spec key → values)."""
+def _only(
+    cell: Cell, absent_levels: Mapping[str, Mapping[str, str]]
+) -> dict[str, dict[str, dict[str, list[Any]]]]:
+    """Return the restrictions of the cell's levels (setting → level → spec key → values).
+
+    The result has no `absent_levels` (setting → level → reason).
+    """
     return {
         name: {
             level: {FACTORS[factor]: list(values) for factor, values in factors.items()}
             for level, factors in table["only"].items()
             if level in cell.settings_allowed.get(name, table["allowed"])
+            and level not in absent_levels.get(name, {})
         }
         for name, table in cell.middleware.settings.items()
         if "only" in table

@@ -10,6 +10,9 @@ RECEIVE_BUFFER_BYTES = "receive_buffer_bytes"
 FRAGMENT_BYTES = "fragment_bytes"
 TLS = "tls"
 REPLY_WAIT = "reply_wait"
+MESSAGE = "message"
+VELOCITY = "twist_stamped"
+"""The level of a setting with the purpose MESSAGE with which topics carry velocity commands."""
 SECURITY = "security"
 SECURED, UNSECURED = "on", "off"
 """Levels of a setting with the purpose SECURITY."""
@@ -23,6 +26,7 @@ SETTING_PURPOSES: dict[str, str] = {
     FRAGMENT_BYTES: "integer",
     TLS: "boolean",
     REPLY_WAIT: "string",
+    MESSAGE: "string",
     SECURITY: "string",
 }
 """Purpose → the type of settings with this purpose. docs/manifests.md defines the purposes."""

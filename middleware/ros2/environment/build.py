@@ -43,6 +43,8 @@ NO_SECURITY = b"This Fast DDS version doesn't have the security libraries"
 """The error of rmw_fastrtps that was built for a Fast DDS without security, and not otherwise."""
 POINT_CLOUDS = "sensor_msgs"
 """The package of the messages of `encoding.pointcloud`, which small installations lack."""
+VELOCITIES = "geometry_msgs"
+"""The package of the messages of `settings.message = twist_stamped`, which they also lack."""
 PROBE = (
     "import json, sys, sysconfig; v = sysconfig.get_config_var; import platform;"
     "print(json.dumps({'version': list(sys.version_info[:2]), 'libdir': v('LIBDIR'),"
@@ -136,6 +138,7 @@ def use_installation(build: Path) -> dict:
         "settings": {
             "rmw": {"absent": absent_rmws(env, f"install {{}} for {distribution}")},
             "security": {"absent": absent_security(env)},
+            "message": {"absent": absent_messages(prefixes)},
         },
         "capabilities": {"absent": absent_encodings(prefixes)},
         "cells": {
@@ -202,6 +205,7 @@ def use_wheels(build: Path) -> dict:
         "settings": {
             "rmw": {"absent": absent_rmws(env, "source a ROS installation with {}")},
             "security": {"absent": absent_security(env)},
+            "message": {"absent": absent_messages([str(venv)])},
         },
         "cells": {
             "cpp": {
@@ -449,6 +453,14 @@ def absent_encodings(prefixes: Iterable[str]) -> dict[str, str]:
         return {}
     reason = f"no {POINT_CLOUDS} under AMENT_PREFIX_PATH; install ros-$ROS_DISTRO-sensor-msgs"
     return {"encoding.pointcloud": reason}
+
+
+def absent_messages(prefixes: Iterable[str]) -> dict[str, str]:
+    """Return the levels of settings.message whose type these prefixes lack, with the reason."""
+    if package_version(prefixes, VELOCITIES) != "unknown":
+        return {}
+    reason = f"no {VELOCITIES} under AMENT_PREFIX_PATH; install ros-$ROS_DISTRO-geometry-msgs"
+    return {"twist_stamped": reason}
 
 
 def package_version(prefixes: Iterable[str], package: str) -> str:

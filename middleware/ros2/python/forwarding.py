@@ -20,7 +20,7 @@ def forward(kit: Kit, session: Session, outer_end: Callable[[Kit, bool, bool], A
     outer = outer_end(kit, is_entry, ros.is_reliable)
     receiving: Any = ros if is_entry else outer
     sending: Any = outer if is_entry else ros
-    relay = kit.relay_within(ros.layout.head)
+    relay = ros.layout.relay(kit)
 
     def on_message(serialized: bytes) -> None:
         message = relay(serialized)
@@ -56,7 +56,7 @@ def _ready(kit: Kit, session: Session, ros: RosEnd, outer: Any, matched: int) ->
         discovery_ns=kit.now() - session.created_ns,
         library=("rclpy", package_version("rclpy"), f"rcl {package_version('rcl')}"),
         effective={
-            "payload_offset_bytes": len(ros.layout.head),
+            "payload_offset_bytes": ros.layout.payload_offset_bytes,
             "rmw": session.rmw,
             "transports": session.transports,
             **outer.effective(),

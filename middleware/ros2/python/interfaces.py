@@ -5,8 +5,10 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
+import velocity
 from wattwire_kit import POINT_BYTES, POINT_FIELDS, Kit, Unsupported
 
 ARRAYS = {
@@ -28,6 +30,8 @@ def message_type(kit: Kit) -> Any:
         return String
     if kit.encoding == "pointcloud":
         return point_cloud_types()[0]
+    if velocity.is_velocity(kit):
+        return velocity.velocity_type()
     if kit.setting("array") == "fixed":
         return array_type(kit)
     from wattwire_interfaces.msg import Bytes
@@ -109,6 +113,23 @@ def field_of(kit: Kit, data: bytes | bytearray) -> Any:
     rclpy copies only arrays to uint8[] as a whole.
     """
     return data.decode("ascii", "replace") if kit.text else array("B", data)
+
+
+def message_filler(kit: Kit) -> Callable[[Any, bytearray], None]:
+    """Return a function that writes the kit's buffer into a topic's message."""
+    if velocity.is_velocity(kit):
+        return velocity.fill
+    field = field_maker(kit)
+
+    def fill(message: Any, buffer: bytearray) -> None:
+        message.data = field(buffer)
+
+    return fill
+
+
+def payload_reader(kit: Kit) -> Callable[[Any], Any]:
+    """Return a function that returns the payload of a topic's message."""
+    return velocity.payload_of if velocity.is_velocity(kit) else attrgetter("data")
 
 
 def field_maker(kit: Kit) -> Callable[[bytearray], Any]:

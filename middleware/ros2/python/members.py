@@ -6,7 +6,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from interfaces import check_array, field_maker, message_type, new_message
+from interfaces import (
+    check_array,
+    message_filler,
+    message_type,
+    new_message,
+    payload_reader,
+)
 from session import Session, with_session
 from topic import publish_message, publisher_count
 from wattwire_kit import Kit
@@ -35,11 +41,11 @@ def member(kit: Kit, session: Session) -> None:
     session.ready(
         sum(entry["matched"] for entry in entries), _weakest(list(granted.values())), entries
     )
-    messages = {part: (new_message(part), field_maker(part)) for part in publishers}
+    messages = {part: (new_message(part), message_filler(part)) for part in publishers}
 
     def send(part: Kit, buffer: bytearray) -> None:
-        message, field = messages[part]
-        message.data = field(buffer)
+        message, fill = messages[part]
+        fill(message, buffer)
         publish_message(publishers[part], message)
 
     kit.drive_parts(send, session.spin_once)
@@ -67,9 +73,10 @@ def _publisher(session: Session, part: Kit, topic: str) -> Any:
 
 def _subscribe(session: Session, part: Kit, topic: str) -> Callable[[], int]:
     """Subscribe to a topic; return the function that counts its publishers."""
+    payload_of = payload_reader(part)
 
     def on_message(part: Kit, message: Any) -> None:
-        part.received(message.data)
+        part.received(payload_of(message))
 
     qos = session.qos(part.setting("durability"), part)
     subscription = session.node.create_subscription(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from interfaces import message_type
+from interfaces import message_type, payload_reader
 from session import Session, with_session
 from topic import drain, publish_message, publisher_count
 from wattwire_kit import Kit, SendFailed
@@ -12,14 +12,14 @@ from wattwire_kit import Kit, SendFailed
 
 @with_session
 def relay(kit: Kit, session: Session) -> None:
-    kind = message_type(kit)
+    kind, payload_of = message_type(kit), payload_reader(kit)
     qos = session.qos(kit.setting("durability"))
     next_topic = f"{session.prefix}/{kit.sending_topic()}"
     topic = f"{session.prefix}/{kit.receiving_topic()}"
     publisher = session.node.create_publisher(kind, next_topic, qos)
 
     def on_message(arrived: Any) -> None:
-        message = kit.relay(arrived.data)
+        message = kit.relay(payload_of(arrived))
         if message is None:
             return
         try:

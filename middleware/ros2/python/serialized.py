@@ -8,6 +8,7 @@ from typing import Any
 from interfaces import field_maker, message_type, new_message
 from session import Session
 from topic import publisher_count
+from velocity import VelocityLayout, is_velocity
 from wattwire_kit import Kit, MiddlewareFailed, SendFailed
 
 MARK = 0x5A
@@ -37,6 +38,14 @@ class Layout:
                 "payload in one piece, so the bridge cannot read the sequence"
             )
 
+    @property
+    def payload_offset_bytes(self) -> int:
+        return len(self.head)
+
+    def relay(self, kit: Kit) -> Callable[[bytes], Any]:
+        """Return the function that checks and records an arrival."""
+        return kit.relay_within(self.head)
+
 
 class RosEnd:
     """Publisher or subscription of serialized messages, with the QoS of the settings."""
@@ -46,7 +55,7 @@ class RosEnd:
 
         self._rejected = rclpy_implementation.RCLError  # rclpy has no public name for the error
         self.kit, self.session = kit, session
-        self.layout = Layout(kit)
+        self.layout = VelocityLayout() if is_velocity(kit) else Layout(kit)
         self.qos = session.qos(kit.setting("durability"))
         self.publisher: Any = None
         self._matched: Callable[[], int] = lambda: 0

@@ -19,6 +19,7 @@ from process import (
     transports_in_use,
 )
 from security import configure_security
+from velocity import is_velocity
 from wattwire_kit import Kit, MiddlewareFailed
 
 
@@ -28,6 +29,7 @@ class Session:
     def __init__(self, kit: Kit) -> None:
         self.kit = kit
         check_array(kit)
+        is_velocity(kit)
         self.profile_sha256 = configure_process(kit)
         self.security = configure_security(kit)
         remove_dead_memory()

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from interfaces import field_maker, message_type, new_message
+from interfaces import message_filler, message_type, new_message, payload_reader
 from session import Session, with_session
 from wattwire_kit import Kit, SendFailed
 
@@ -17,13 +17,13 @@ def publish(kit: Kit, session: Session) -> None:
     qos = session.qos(kit.setting("durability"))
     publisher = session.node.create_publisher(message_type(kit), topic, qos)
     message = new_message(kit)
-    field = field_maker(kit)
+    fill = message_filler(kit)
     kit.await_peers(publisher.get_subscription_count, session.spin_once)
     granted = session.granted_qos(topic, publishers=True)
     session.ready(publisher.get_subscription_count(), granted)
 
     def send(buffer: bytearray) -> None:
-        message.data = field(buffer)
+        fill(message, buffer)
         publish_message(publisher, message)
 
     def send_slot(slot: Any, buffer: bytearray) -> None:
@@ -70,9 +70,10 @@ def drain(kit: Kit, publisher: Any) -> None:
 @with_session
 def subscribe(kit: Kit, session: Session) -> None:
     topic = f"{session.prefix}/{kit.receiving_topic()}"
+    payload_of = payload_reader(kit)
 
     def on_message(message: Any) -> None:
-        kit.received(message.data)
+        kit.received(payload_of(message))
 
     qos = session.qos(kit.setting("durability"))
     subscription = session.node.create_subscription(message_type(kit), topic, on_message, qos)

@@ -214,6 +214,17 @@ def test_an_installation_without_sensor_msgs_lacks_point_clouds_but_is_built(
     assert "-lsensor_msgs__rosidl_typesupport_c" in exports["lists"]["ldflags"]
 
 
+def test_an_installation_without_geometry_msgs_lacks_velocity_commands(
+    sourced: Callable[[str], dict[str, Any]], tmp_path: Path
+) -> None:
+    (reason,) = sourced("jazzy")["settings"]["message"]["absent"].values()
+    assert reason == (
+        "no geometry_msgs under AMENT_PREFIX_PATH; install ros-$ROS_DISTRO-geometry-msgs"
+    )
+    package(tmp_path, "geometry_msgs", "5.5.1")
+    assert sourced("jazzy")["settings"]["message"] == {"absent": {}}
+
+
 @pytest.mark.parametrize(
     ("rmw", "files", "reason"),
     [

@@ -28,6 +28,20 @@ def test_the_suites_specs_declare_what_the_controllers_specs_declare(name, tmp_p
     assert sorted(settings) == sorted(f"settings.{name}" for name in setting_names(spec))
 
 
+def test_a_level_that_the_host_does_not_support_is_not_tested(tmp_path):
+    cell = CATALOG.cell("ros2/python")
+    build = SimpleNamespace(cell=cell, argv=(), env={}, words={})
+    hosts = SimpleNamespace(entries=(), service_address="")
+    subject = under_test(suite(), build, hosts, tmp_path)
+    assert (subject.message_setting, subject.velocity_absent) == ("message", "")
+    assert "twist_stamped" in subject.only["message"]
+    absent = {"message": {"twist_stamped": "no such package"}}
+    subject = under_test(suite(), build, hosts, tmp_path, absent_levels=absent)
+    assert subject.velocity_absent == "no such package"
+    assert not subject.only["message"]
+    assert subject.only["array"]
+
+
 def ordered(declared):
     """Return the declaration with sorted lists, because the order has no meaning."""
     return {k: sorted(map(repr, v)) if isinstance(v, list) else v for k, v in declared.items()}

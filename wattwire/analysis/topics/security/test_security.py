@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from wattwire.analysis.topics.security.numbers import COLUMNS, Proved, Security, security
+from wattwire.report.parts import Table
 from wattwire.report.topic_page import topic_page
 
 SECURED = Proved("b02-p001", "on", "on", "TLSv1.3", "AES", 6, 0, 0, 0, 0, 385)
@@ -78,6 +79,15 @@ def test_runs_that_proved_nothing_and_runs_to_come_are_named():
     words = text_of(SECURED, unproved=("b02-p003: died",), not_run=2)
     assert "1 control run proved nothing: b02-p003: died" in words
     assert "2 control runs are not run yet" in words
+
+
+def test_the_numbers_that_show_a_hole_follow_the_treatment_so_that_a_page_shows_them():
+    page = topic_page("security", result_of(SECURED, OPEN))
+    (table,) = [part for _, part in page.parts if isinstance(part, Table)]
+    keys = [column.key for column in table.columns]
+    holes = ["uninvited_received", "uninvited_delivered", "fill_on_link"]
+    assert keys[:5] == ["treatment", "security", *holes]
+    assert keys[-2:] == ["protocol", "cipher"]
 
 
 def test_a_campaign_without_such_runs_has_no_section():
