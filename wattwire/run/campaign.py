@@ -36,6 +36,7 @@ from wattwire.rig.agent import AgentError
 from wattwire.rig.builds import digest_of
 from wattwire.rig.harness_costs import harness_cost
 from wattwire.rig.stranger_calls import stranger_calls
+from wattwire.run.alignment_load import AlignmentLoad
 from wattwire.run.crash import crash_point
 from wattwire.run.exec.command_run import CommandRun
 from wattwire.run.exec.process_rows import CommandResults
@@ -60,6 +61,7 @@ from wattwire.run.results.summary import Collected
 from wattwire.run.runner import FULL_DISK_BYTES, OneRun, RunSetup
 from wattwire.run.stopping import Stopping
 from wattwire.store import WARM_UP, Campaign
+from wattwire.store.campaign import ALIGNMENT
 from wattwire.store.journal import Attempt
 from wattwire.store.redact import note_names
 
@@ -83,6 +85,8 @@ class Options:
     """The option that excluded the other treatments, as typed, for the page."""
     rig: Rig = ONE_HOST
     """The rig of a new campaign. The study contains its document, so a resume reads it there."""
+    align: bool = False
+    """Whether a new campaign makes loads by which a trace of a power meter is aligned later."""
     meters: tuple[OutsideMeter, ...] = ()
     """Meters outside the machines. A resume without any uses those of the campaign."""
 
@@ -117,6 +121,11 @@ class CampaignRunner:
         study = parse_study(name, document, f"study {name}")
         self._rig = study.rig
         self._check_meters(options.meters)
+        if options.align and self._far_hosts():
+            raise UsageError(
+                "--align: found a rig with hosts over ssh; allowed: hosts on this machine, because "
+                "a trace is of the machine that makes the load"
+            )
         document = study.document
         prepared = self._prepare(study, options.choose)
         plan = prepared.plan(study.plan, study.settling_rounds)
@@ -147,6 +156,8 @@ class CampaignRunner:
         if self._meters:
             machine["outside_meters"] = [meter.without_address for meter in self._meters]
             campaign.write_json(METERS_DOCUMENT, stored(self._meters))
+        if options.align:
+            campaign.write_json(ALIGNMENT, {"loads": []})
         known = {"harness_costs": costs, "stranger_calls": strangers, "remarks": remarks}
         campaign.write_json("machine.json", {**machine, **known})
         campaign.freeze("plan.json", self._plan_document(plan, prepared))
@@ -415,6 +426,9 @@ class CampaignRunner:
         self._exceptions: dict[str, str] = {}  # run → folder and exception of its last attempt
         stopping = Stopping(self._study.plan, self.campaign)
         last_runs = {planned.block: planned.run for planned in self._plan}
+        has_runs = self.remaining > 0
+        if has_runs:
+            self._make_alignment_load()
         try:
             for planned in self._plan:
                 if planned.control != SETTLING:
@@ -428,8 +442,19 @@ class CampaignRunner:
                         self._progress.event("note", text=note)
         finally:
             self._write_summary()
+        if has_runs:
+            self._make_alignment_load()
         self._report_exceptions()
         self._progress.event("finished", path=str(self.campaign.path))
+
+    def _make_alignment_load(self) -> None:
+        """Make and store a load, if the campaign has been begun with loads for a trace."""
+        loads = self.campaign.alignment_loads()
+        if loads is None:
+            return
+        self._progress.event("phase", phase="load for the alignment of a trace")
+        load = AlignmentLoad(self._connect(), self.campaign.path / "agent" / "alignment").make()
+        self.campaign.write_json(ALIGNMENT, {"loads": [*loads, load]})
 
     def _report_exceptions(self) -> None:
         """Report the number of runs whose attempts all ended in an exception."""

@@ -43,6 +43,9 @@ else:
 JOURNAL_FILES = ("journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm")
 PROCESSES_TABLE = "processes"
 """Name of the table of the processes in the process trees of `exec`, per run and in total."""
+ALIGNMENT, TRACE = "alignment.json", "trace.json"
+"""Documents of the loads for the alignment of a trace, and of a trace that was put in later."""
+TRACE_TABLE = "trace.parquet"
 WARM_UP = "warm_up"
 """The journal's key for the warm-up from the settling runs."""
 # Keys that every reader needs.
@@ -329,6 +332,22 @@ class Campaign:
                 write_by(for_spreadsheets(frame).write_csv, path)
         names = dict.fromkeys(name for frame in tables.values() for name in frame.columns)
         self.write_json("columns.json", {k: columns[k] for k in names if k in columns})
+
+    def alignment_loads(self) -> list[dict[str, Any]] | None:
+        """Return the loads by which a trace can be aligned; None in a campaign without them."""
+        path = self.path / ALIGNMENT
+        return list(read_json(path, ("loads",))["loads"]) if path.exists() else None
+
+    def write_trace(self, trace: pl.DataFrame, about: Mapping[str, Any]) -> None:
+        """Store a trace (`time_s`, `power_w`) of an instrument that ended after the campaign."""
+        write_table(trace, self.path / TRACE_TABLE)
+        self.write_json(TRACE, dict(about))
+
+    def trace(self) -> tuple[pl.DataFrame, dict[str, Any]] | None:
+        """Return the stored trace with its facts, or None."""
+        if not (self.path / TRACE).exists():
+            return None
+        return read_table(self.path / TRACE_TABLE), read_json(self.path / TRACE)
 
     def processes(self) -> pl.DataFrame | None:
         """Return one row per process of the trees that `exec` measured, in the order of the runs.

@@ -12,14 +12,20 @@ from wattwire.cli import exit_status
 from wattwire.cli.studies import change
 from wattwire.cli.verbs import add_verb
 from wattwire.cli.wrap import columns, wrapped
+from wattwire.model import LazyModule
 from wattwire.model.errors import UsageError
+from wattwire.model.outside_meters import CLASS_WORDS, accuracy_class
 from wattwire.model.study import parse_validity
 from wattwire.model.validity import VALIDITY
 from wattwire.store import Campaign, ImportedCampaign, open_campaign
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from wattwire.analysis.dataset import CampaignReader
     from wattwire.analysis.document import Document
+else:
+    pl = LazyModule("polars")
 
 
 def add_to(verbs: Any) -> None:
@@ -55,6 +61,18 @@ def add_to(verbs: Any) -> None:
         "--figures",
         action="store_true",
         help="also write every figure as SVG and PDF and every table as LaTeX, for print",
+    )
+    verb.add_argument(
+        "--trace",
+        metavar="FILE",
+        help="put in the power that an oscilloscope or an analyser recorded: a CSV file with the "
+        "unit of each column in its header, such as `time (s), power (mW)`; the campaign needs "
+        "`wattwire run --align`, and stores the trace",
+    )
+    verb.add_argument(
+        "--trace-class",
+        metavar="CLASS",
+        help="with --trace: the accuracy that the vendor states, " + CLASS_WORDS.replace("%", "%%"),
     )
     verb.set_defaults(call=report)
 
@@ -101,10 +119,14 @@ def report(options: argparse.Namespace) -> int:
 
     The campaign may be incomplete.
     """
+    if options.trace_class is not None and not options.trace:
+        raise UsageError("--trace-class: allowed only with --trace FILE")
     if options.stored is not None:
         return _from_stored(options)
     campaign = open_campaign(Path(options.campaign))
     try:
+        if options.trace:
+            _put_in(campaign, Path(options.trace), options.trace_class)
         reader = _rejudged(campaign, options.validity) if options.validity else campaign
         return _print_result(*write_report(reader, options.figures))
     finally:
@@ -118,6 +140,8 @@ def _from_stored(options: argparse.Namespace) -> int:
     """
     from wattwire.report import page  # noqa: PLC0415 - plotting is slow to import
 
+    if options.trace:
+        raise UsageError("--trace: not allowed with --from, because only a campaign has the loads")
     if options.validity:
         raise UsageError(
             "--validity: not allowed with --from, because only a campaign has the runs to judge. "
@@ -125,6 +149,26 @@ def _from_stored(options: argparse.Namespace) -> int:
         )
     written = page.write_stored(Path(options.stored), Path(options.campaign), options.figures)
     return _print_result(*written)
+
+
+def _put_in(campaign: Campaign | ImportedCampaign, path: Path, class_text: str | None) -> None:
+    """Store a trace in its campaign. Raises UsageError for a trace that cannot be aligned."""
+    from wattwire.analysis.topics.power_trace.numbers import clock_of  # noqa: PLC0415 - slow
+    from wattwire.imports import power_trace  # noqa: PLC0415 - slow to import
+    from wattwire.stats import NotComputable  # noqa: PLC0415 - slow to import
+
+    if isinstance(campaign, ImportedCampaign):
+        raise UsageError(f"{campaign.path}: --trace: this campaign was imported, without a load")
+    if class_text is None:
+        raise UsageError(f"--trace-class: missing; allowed: {CLASS_WORDS}")
+    accuracy = accuracy_class(class_text, "--trace-class")
+    trace = power_trace.read(path)
+    clock = clock_of(campaign.alignment_loads(), trace.times_s, trace.powers_w)
+    if isinstance(clock, NotComputable):
+        raise UsageError(f"{path}: {clock.reason}. The trace was not put in.")
+    about = {"file": path.name, "share": accuracy.share, "watts": accuracy.watts}
+    columns = {"time_s": trace.times_s, "power_w": trace.powers_w}
+    campaign.write_trace(pl.DataFrame(columns), about)
 
 
 def _print_result(page: Path, document: Document) -> int:

@@ -61,6 +61,11 @@ def add_to(verbs: Any) -> None:
     )
     study_options.add_look(verb)
     verb.add_argument(
+        "--align", action="store_true",
+        help="make a pseudo-random load of two minutes on all cores before the first run and after "
+             "the last one, by which `wattwire report --trace` aligns the trace of an oscilloscope",
+    )  # fmt: skip
+    verb.add_argument(
         "--yes", action="store_true",
         help="do not ask for confirmation of a long plan or of many processes",
     )  # fmt: skip
@@ -129,7 +134,8 @@ def _begun(options: argparse.Namespace, catalog: Catalog, progress: Any) -> Camp
     stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     directory = Path(options.campaign or f"campaigns/{study[0]}-{stamp}")
     meters = meter_addresses.chosen(options, catalog, parsed.rig)
-    runner_options = Options(choose=choose, only=options.only or "", rig=parsed.rig, meters=meters)
+    runner_options = Options(choose=choose, only=options.only or "", rig=parsed.rig, meters=meters,
+                             align=options.align)  # fmt: skip
     return begin(directory, catalog, progress, study, runner_options)
 
 

@@ -1,1 +1,1 @@
-"""Statistics of one run's series: percentiles, dependence, modes, ticks and warm-up."""
+"""Statistics of one run's series: percentiles, dependence, modes, ticks, warm-up, alignment."""

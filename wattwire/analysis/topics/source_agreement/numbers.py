@@ -88,13 +88,14 @@ class Bound:
 class Answering:
     """The answers of a meter outside the machine in all runs, and its most frequent fault.
 
-    `cpu_share` is the share of a core that its thread used. `fault` is "" without a fault.
+    `cpu_share` is the share of a core that its thread used, unless no run has a tick, which leaves
+    the time of the sampling unknown. `fault` is "" without a fault.
     """
 
     meter: str
     answers: int
     faults: int
-    cpu_share: float
+    cpu_share: float | NotComputable
     fault: str
 
 
@@ -134,7 +135,10 @@ def _answering(evidence: Evidence) -> Iterator[Answering]:
             for key in ("answers", "faults", "thread_cpu_ns")
         )
         fault = texts.most_common(1)[0][0] if texts else ""
-        yield Answering(name, answers, faults, cpu_ns / NS_PER_S / max(seconds, 1e-9), fault)
+        cpu_share: float | NotComputable = NotComputable("no run has a tick of the sampling")
+        if seconds:
+            cpu_share = cpu_ns / NS_PER_S / seconds
+        yield Answering(name, answers, faults, cpu_share, fault)
 
 
 def _samplings(evidence: Evidence) -> Iterator[Mapping[str, Any]]:

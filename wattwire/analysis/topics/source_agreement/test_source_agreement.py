@@ -17,7 +17,7 @@ from wattwire.analysis.topics.source_agreement.numbers import (
 from wattwire.model.outside_meters import AccuracyClass
 from wattwire.report.parts import Table
 from wattwire.report.topic_page import topic_page
-from wattwire.stats import TooFew
+from wattwire.stats import NotComputable, TooFew
 
 CLASSES = {"one": AccuracyClass(0.01, 0.1), "two": AccuracyClass(0.0, 0.5)}
 
@@ -72,6 +72,20 @@ def test_the_bound_of_a_meter_outside_is_the_sum_of_its_class_and_the_ends_of_th
     answers, table = topic_page("source_agreement", result).section().parts
     assert answers.rows[0]["fault"] == "noise"
     assert table.rows[0]["bound_w"] == pytest.approx(0.705)
+
+
+def test_without_a_tick_the_share_of_a_core_has_a_reason_and_no_number() -> None:
+    series = [{"meter": "one", "info": {"answers": 0, "faults": 3, "thread_cpu_ns": 5e6}}]
+    sampling = {"series": series, "ticks": 0, "period_ns": 1e8}
+    meter = {"name": "one", "share": 0.0, "watts": 0.0, "window_s": 1.0}
+    reader = SimpleNamespace(machine={"outside_meters": [meter]})
+    evidence = SimpleNamespace(
+        imported=False, usable=pl.DataFrame(), reader=reader, runs={"r1": {"sampling": sampling}}
+    )
+    result = source_agreement(evidence)
+    assert isinstance(result.answering[0].cpu_share, NotComputable)
+    (table,) = topic_page("source_agreement", result).section().parts
+    assert "tick" in str(table.rows[0]["cpu_share"])
 
 
 def test_sources_of_several_machines_have_no_pair_and_their_classes_add_up() -> None:

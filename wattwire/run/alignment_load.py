@@ -1,0 +1,105 @@
+"""Make a pseudo-random load with known times, by which a trace of power is aligned later."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wattwire.model.errors import AgentLostError, WattwireError
+from wattwire.rig import AgentClient
+from wattwire.run.node_specs import SECOND_NS
+from wattwire.stats.series.alignment import CHIP_S, chips
+
+LEAD_S = 0.5
+"""Time (s) from the start of the processes to the first chip, in which all of them start."""
+PATIENCE_S = 10.0
+"""Time (s) after the last chip, until which the processes must have ended."""
+
+LOAD = """
+import sys, time
+begin_ns, chip_ns, chips = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+times_ns = []
+for position in range(len(chips) + 1):
+    due_ns = begin_ns + position * chip_ns
+    if position and chips[position - 1] == "1":
+        while time.monotonic_ns() < due_ns: pass
+    else:
+        time.sleep(max(0, due_ns - time.monotonic_ns()) / 1e9)
+    times_ns.append(time.monotonic_ns())
+print(*times_ns)
+"""
+"""Keeps a core busy in the chips of 1, and prints the times at which its chips began and ended."""
+
+
+class AlignmentLoad:
+    """The load of `chips`, on all cores or on none, on the machine of an agent."""
+
+    def __init__(self, agent: AgentClient, folder: Path, chip_s: float | None = None) -> None:
+        self._agent, self._folder = agent, folder.resolve()
+        self._chip_ns = round((CHIP_S if chip_s is None else chip_s) * SECOND_NS)
+        self._token = "ww" + secrets.token_hex(5)
+
+    def make(self) -> dict[str, Any]:
+        """Make the load once, and return its times (CLOCK_MONOTONIC of the machine) as a document.
+
+        `boundaries_ns` are the medians over the cores of the times that their processes observed,
+        and `late_ns` is the largest deviation of a core from the schedule.
+        """
+        self._folder.mkdir(parents=True, exist_ok=True)
+        cpus = self._agent.cpus["allowed"]
+        begin_ns = time.monotonic_ns() + round(LEAD_S * SECOND_NS)
+        end_ns = begin_ns + len(chips()) * self._chip_ns
+        try:
+            logs = [self._start(cpu, begin_ns) for cpu in cpus]
+            times_ns = np.array([self._times(log, end_ns) for log in logs], np.int64)
+        finally:
+            self._agent.request("clean", run=self._token)
+        schedule_ns = begin_ns + self._chip_ns * np.arange(len(chips()) + 1, dtype=np.int64)
+        return {
+            "boot_id": self._agent.hello["boot_id"],
+            "cpus": cpus,
+            "levels": list(chips()),
+            "boundaries_ns": np.median(times_ns, axis=0).astype(np.int64).tolist(),
+            "late_ns": int(np.abs(times_ns - schedule_ns).max()),
+        }
+
+    def _start(self, cpu: int, begin_ns: int) -> Path:
+        """Start the process of a core, and return the file to which it writes its times."""
+        name = f"alignment-{cpu}"
+        log, errors = self._folder / f"{name}.times", self._folder / f"{name}.log"
+        levels = "".join(map(str, chips()))
+        self._agent.request(
+            "spawn",
+            process=f"{name}-{self._token}",
+            run=self._token,
+            argv=[sys.executable, "-S", "-c", LOAD, str(begin_ns), str(self._chip_ns), levels],
+            env={},
+            cwd=str(self._folder),
+            stdout=str(log),
+            stderr=str(errors),
+            clear_env=False,
+            cpus=[cpu],
+        )
+        return log
+
+    def _times(self, log: Path, end_ns: int) -> list[int]:
+        """Return the times (ns) that the process of a core wrote at its end.
+
+        Raise WattwireError if it has not written them in time.
+        """
+        while time.monotonic_ns() < end_ns + PATIENCE_S * SECOND_NS:
+            words = log.read_text("utf-8").split() if log.exists() else []
+            if len(words) == len(chips()) + 1:
+                return [int(word) for word in words]
+            if self._agent.lost.is_set():
+                raise AgentLostError("the agent ended during the load for the alignment")
+            time.sleep(0.05)
+        raise WattwireError(
+            f"the load for the alignment of a trace did not end within {PATIENCE_S:g} s after its "
+            f"last chip; see {log.with_suffix('.log')}. Continue with --resume."
+        )

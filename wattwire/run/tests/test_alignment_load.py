@@ -1,0 +1,70 @@
+"""Test that a campaign with --align makes a known load before its first and after its last run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wattwire.cli.main import main
+from wattwire.model.errors import MissingError, WattwireError
+from wattwire.rig import AgentClient
+from wattwire.rig.agent import find_agent
+from wattwire.run import alignment_load
+from wattwire.run.alignment_load import AlignmentLoad
+from wattwire.stats.series.alignment import CHIPS, chips
+from wattwire.store import Campaign
+
+pytestmark = pytest.mark.slow
+CHIP_S = 0.02
+
+
+@pytest.fixture(autouse=True)
+def agent_is_built() -> None:
+    try:
+        find_agent()
+    except MissingError as reason:
+        pytest.skip(str(reason))
+
+
+def test_the_times_of_the_chips_are_those_that_the_cores_observed(tmp_path: Path) -> None:
+    agent = AgentClient(tmp_path / "agent")
+    try:
+        load = AlignmentLoad(agent, tmp_path / "load", CHIP_S).make()
+    finally:
+        agent.close()
+    boundaries_ns = np.array(load["boundaries_ns"])
+    assert load["levels"] == list(chips()) and boundaries_ns.size == CHIPS + 1
+    assert load["cpus"] and load["boot_id"] == agent.hello["boot_id"]
+    span_s = (boundaries_ns[-1] - boundaries_ns[0]) / 1e9
+    assert abs(span_s - CHIPS * CHIP_S) <= 2 * load["late_ns"] / 1e9
+    assert (np.diff(boundaries_ns) > 0).all()
+
+
+def test_a_load_that_does_not_end_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(alignment_load, "LOAD", "import time; time.sleep(60)")
+    monkeypatch.setattr(alignment_load, "PATIENCE_S", 0.2)
+    agent = AgentClient(tmp_path / "agent")
+    try:
+        with pytest.raises(WattwireError, match="did not end within"):
+            AlignmentLoad(agent, tmp_path / "load", CHIP_S).make()
+    finally:
+        agent.close()
+
+
+def test_the_loads_enclose_the_runs_of_a_campaign(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(alignment_load, "CHIP_S", CHIP_S)
+    only = ["--only", "middleware=udp,language=python,pattern=topic", "--set", "plan.blocks=1"]
+    options = ["--yes", "--plain", "--no-report", "--align", "--campaign", str(tmp_path / "c")]
+    assert main(["run", "first-look", *only, *options]) == 0
+    campaign = Campaign(tmp_path / "c")
+    first, last = campaign.alignment_loads() or ()
+    windows = [campaign.run(row["run"])["window"] for row in campaign.plan if row["run"]]
+    assert first["boundaries_ns"][-1] < min(window["start_ns"] for window in windows)
+    assert last["boundaries_ns"][0] > max(window["end_ns"] for window in windows)
+    assert first["boot_id"] == last["boot_id"]
