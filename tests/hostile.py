@@ -51,6 +51,7 @@ PARTS = {
     "exec": Part((*KILLS, "--exec")),
     "graph": Part(("-m", "middleware.ros2.tests.graph_kills")),
     "rigs": Part(("-m", "tests.end_to_end.rigs.kills")),
+    "secured": Part(("-m", "tests.end_to_end.rigs.kills", "--secured")),
     "studies": Part((*PYTEST, "tests/fuzz/test_plans.py"), False),
     "nodes": Part(("-m", "tests.fuzz.hostile_nodes"), False),
 }  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.rigs.proof import COLUMNS, HOLES, is_found, is_reported, plant
+from bench.rigs.proof import COLUMNS, HOLES, is_found, is_reported, last_attempts, plant
 from wattwire.catalog import Catalog
 
 
@@ -37,3 +37,9 @@ def test_a_hole_is_found_only_by_all_columns_that_must_report_it(hole):
     assert is_found(row, hole)
     assert not any(is_found({**row, name: 0}, hole) for name in hole.columns)
     assert hole.columns
+
+
+def test_a_repeated_run_counts_once_by_its_last_attempt():
+    rows = [{"run": "b01-p001", "attempt": 2, "n": 1}, {"run": "b01-p001", "attempt": 1, "n": 0},
+            {"run": "b01-p002", "attempt": 1, "n": 2}]  # fmt: skip
+    assert sorted(row["n"] for row in last_attempts(rows)) == [1, 2]

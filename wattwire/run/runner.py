@@ -881,6 +881,9 @@ class OneRun:
         """Return whether a file of the attempt is one of a host's processes or its readings."""
         processes = self.record.processes
         names = [p for p in processes.states if processes.host_of(p).name == host.name]
+        if self._uninvited is not None:
+            uninvited = self._uninvited.uninvited
+            names += [each.process for each in uninvited if each.host == host.name]
         if path.parts[0] == "out":
             return len(path.parts) > 2 and path.parts[1] in names
         logs = [PurePosixPath("logs", f"{name}.{end}") for name in names for end in ("out", "err")]

@@ -1,9 +1,11 @@
 """Kill one process of a short campaign on a rig at a random time, resume, and check for faults.
 
-`python -m tests.end_to_end.rigs.kills --kills 59 [--only KIND …] [--seed N]` repeats that for each
-kind and prints the observations, as random_kills does on one host. Controller, agent, node and
-emulator belong to a campaign on two namespaces with an emulated link, `bridge` to one whose hosts a
-bridge joins, `ssh` and `sshd` to one on two hosts over ssh. Needs root.
+`python -m tests.end_to_end.rigs.kills --kills 59 [--secured] [--only KIND …] [--seed N]` repeats
+that for each kind and prints the observations, as random_kills does on one host. Controller, agent,
+node and emulator belong to a campaign on two namespaces with an emulated link, `bridge` to one
+whose hosts a bridge joins, `ssh` and `sshd` to one on two hosts over ssh. With --secured, campaigns
+are secured and have a broker, kinds that begin with `far-` are processes on hosts over ssh, and no
+private key may be left or be in a bundle. Needs root.
 """
 
 from __future__ import annotations
@@ -18,11 +20,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from tests.end_to_end.conftest import tokens_below
 from tests.end_to_end.random_kills import (
     STUDY,
     Family,
@@ -37,16 +41,22 @@ from tests.end_to_end.random_kills import (
     last_line,
     ledger,
     left,
+    reasons_of,
     resume,
     words_of,
 )
 from tests.end_to_end.rigs.ssh_machines import Machines, machines_over_ssh
+from wattwire.model.paths import cache_folder
 from wattwire.model.verdict import Outcome
 from wattwire.store import Campaign
 
 LINK_KINDS = ("controller", "agent", "node", "emulator")
 BRIDGE_KINDS = ("bridge",)
 SSH_KINDS = ("ssh", "sshd")
+FAR = "far-"
+SECURED_KINDS = (
+    *LINK_KINDS, "guard", "mosquitto", f"{FAR}agent", f"{FAR}node", f"{FAR}mosquitto", *SSH_KINDS,
+)  # fmt: skip
 HOSTS = ("robot", "edge")
 PLACEMENT = """
 [placements.apart]
@@ -73,6 +83,11 @@ BRIDGED_STUDY = (
     .replace('pattern = "topic"', 'pattern = "pipeline"')
     .replace("linger_ms = 100", "linger_ms = 500")
 )
+SECURED_STUDY = RIG_STUDY.replace(
+    'middleware = "udp"', 'middleware = "mqtt"\n"settings.security" = "on"'
+).replace("[plan]", "[plan]\nproof_runs = 0")
+PRIVATE_KEY = b"PRIVATE KEY-----"
+"""Text in each private key of a run (PEM)."""
 MESSAGES = 10
 """Messages of a run: 50 per second for 0.2 s."""
 COUNTS = ("sent", "received_unique", "lost", "undelivered")
@@ -97,6 +112,13 @@ class RigSetting(Setting):
         (folder / "rig.toml").write_text(rig)
         self.study = self.rig_study.replace("NETWORK", self.network)
 
+    @property
+    def attempts(self) -> Path:
+        """Return the folder of the attempts' private keys and files on the hosts."""
+        return (
+            cache_folder() / "attempts" if self.machines is None else self.machines.server.attempts
+        )
+
     def start(self, folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
         rig = () if "--resume" in arguments else ("--rig", str(folder / "rig.toml"))
         return super().start(folder, *arguments, *rig)
@@ -107,9 +129,12 @@ class RigSetting(Setting):
 
 def is_kind(kind: str, words: list[str]) -> bool:
     """Return whether a descendant of the controller with these words is of a kind."""
+    kind = kind.removeprefix(FAR)
     name = Path(words[0].rstrip(":")).name if words and words[0] else ""
     if kind == "agent":
         return name == "wattwire-agent" and "serve" in words
+    if kind == "guard":
+        return name == "wattwire-agent" and "guard" in words
     if kind in ("node", "bridge"):
         is_node = "--spec" in words and name != "wattwire-agent"
         spec = words[words.index("--spec") + 1] if is_node else ""
@@ -183,7 +208,8 @@ def kill_once(
     problems += _records(campaign)
     problems += left(folder, family, LEFT_S)
     problems += _left_on_hosts(setting, used - before, end_ticks, family)
-    return Seen(kind, after_s, phase, problems)
+    problems += keys_left(setting, folder)
+    return Seen(kind, after_s, phase, problems, reasons_of(campaign))
 
 
 def crash_once(crash: str, setting: RigSetting, folder: Path) -> list[str]:
@@ -201,7 +227,50 @@ def crash_once(crash: str, setting: RigSetting, folder: Path) -> list[str]:
     end_ticks = boot_ticks()
     problems += resume(setting, folder, campaign, family)
     problems += ledger(campaign) + _records(campaign) + left(folder, family, LEFT_S)
-    return problems + _left_on_hosts(setting, used - before, end_ticks, family)
+    problems += _left_on_hosts(setting, used - before, end_ticks, family)
+    return problems + keys_left(setting, folder)
+
+
+def files_with_keys(folders: Iterable[Path]) -> list[Path]:
+    """Return the files below these folders that contain a private key."""
+    found = []
+    # os.walk ignores folders that have just been removed.
+    walks = (walk for folder in folders for walk in os.walk(folder))
+    for path in (Path(name, file) for name, _, files in walks for file in files):
+        with contextlib.suppress(OSError):  # it has just been removed
+            if path.is_file() and PRIVATE_KEY in path.read_bytes():
+                found.append(path)
+    return found
+
+
+def keys_left(setting: RigSetting, folder: Path) -> list[str]:
+    """Return the private keys that secured campaigns in `folder` have left or would publish.
+
+    The campaign, its temporary files, the shared memory of this machine and of hosts over ssh, and
+    the folders of its attempts on the hosts are searched, and a bundle of the campaign. Hosts over
+    ssh may still remove files, so this waits.
+    """
+    if setting.rig_study != SECURED_STUDY:
+        return []
+    tokens, deadline = tokens_below(folder), time.monotonic() + LEFT_S
+    pids = setting.machines.pids.values() if setting.machines else ()
+    memories = [Path("/dev/shm"), *(Path(f"/proc/{pid}/root/dev/shm") for pid in pids)]
+    while True:
+        attempts = [path for token in tokens for path in setting.attempts.glob(f"{token}*")]
+        keys = files_with_keys([folder, *memories, *attempts])
+        if not keys or time.monotonic() > deadline:
+            break
+        time.sleep(0.05)
+    archive = folder / "bundle.zip"
+    subprocess.run(
+        [sys.executable, "-m", "wattwire", "bundle", str(folder / "c"), "-o", str(archive)],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    with zipfile.ZipFile(archive) as bundle:
+        published = [name for name in bundle.namelist() if PRIVATE_KEY in bundle.read(name)]
+    return [f"left behind, private key: {path}" for path in keys] + [
+        f"in a bundle, private key: {name}" for name in published
+    ]
 
 
 def _records(campaign: Path) -> list[str]:
@@ -278,34 +347,38 @@ def length_s(setting: RigSetting, folder: Path) -> float:
 
 
 @contextlib.contextmanager
-def setting_of(kind: str, folder: Path) -> Iterator[RigSetting]:
+def setting_of(kind: str, folder: Path, study: str = RIG_STUDY) -> Iterator[RigSetting]:
     """Yield the setting in which processes of this kind are killed."""
-    if kind in (*LINK_KINDS, *BRIDGE_KINDS):
-        yield RigSetting(rig_study=BRIDGED_STUDY if kind in BRIDGE_KINDS else RIG_STUDY)
+    if kind not in SSH_KINDS and not kind.startswith(FAR):
+        yield RigSetting(rig_study=BRIDGED_STUDY if kind in BRIDGE_KINDS else study)
         return
     with machines_over_ssh(folder / "machines", HOSTS) as machines:
-        yield RigSetting(machines=machines, network=machines.network)
+        yield RigSetting(rig_study=study, machines=machines, network=machines.network)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=59)
     kinds = (*LINK_KINDS, *BRIDGE_KINDS, *SSH_KINDS)
-    parser.add_argument("--only", action="append", choices=kinds)
+    parser.add_argument("--secured", action="store_true", help="secured campaigns with a broker")
+    parser.add_argument("--only", action="append", choices=sorted({*kinds, *SECURED_KINDS}))
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
+    kinds, study = (SECURED_KINDS, SECURED_STUDY) if options.secured else (kinds, RIG_STUDY)
+    if unknown := {*(options.only or ())} - {*kinds}:
+        parser.error(f"--only: found {', '.join(sorted(unknown))}; allowed: {', '.join(kinds)}")
     folder = Path(tempfile.mkdtemp(prefix="wattwire-rig-kills-"))
     failed = 0
     for kind in options.only or kinds:
         bad, place = 0, folder / kind
         place.mkdir()
-        with setting_of(kind, place) as setting:
+        with setting_of(kind, place, study) as setting:
             (place / "first").mkdir()
             campaign_s = length_s(setting, place / "first")
             kill = partial(kill_once, kind, setting, campaign_s=campaign_s)
             for seen in kill_many(kind, options.kills, kill, place, options.seed):
                 bad += bool(seen.problems)
-                words = seen.problems or "no fault"
+                words = seen.problems or f"no fault, incomplete: {seen.reasons}"
                 print(f"{kind} after {seen.after_s:.2f} s, at “{seen.phase}”: {words}", flush=True)
         failed += bad
         print(f"{kind}: {options.kills} kills, {bad} failed", flush=True)
