@@ -150,6 +150,13 @@ def test_a_printed_figure_whose_name_ends_like_one_of_a_probe_is_printed() -> No
     assert names[0] in {figure.title for figure in costs(executed_of([row], request)).printed}
 
 
+def test_the_costs_of_the_whole_stand_before_the_figures_of_a_probe() -> None:
+    request = Request(command=("x",), probe="mw/probe", values_from=("p50_ms",))
+    row = {**PRINTED[0], "value.scan_rate_hz": 5.0}
+    titles = [figure.title for figure in costs(executed_of([row], request)).figures]
+    assert titles == ["p50_ms", "wall time", "CPU time", "peak memory", "scan_rate_hz"]
+
+
 def test_the_times_are_drawn_before_the_cut_and_the_number_left_out_is_stated() -> None:
     topics = [f"value.t{at}_latency_p50_us" for at in range(15)]
     rows = [{**row, **dict.fromkeys(topics, 5.0)} for row in PRINTED]

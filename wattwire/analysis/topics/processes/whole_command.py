@@ -85,7 +85,10 @@ def printed_figures(executed: Executed) -> list[Figure]:
 
 
 def whole_figures(executed: Executed) -> list[Figure]:
-    """Return the printed figures, and the costs of all processes together."""
+    """Return the printed figures, the costs of all processes together, and the probe's figures.
+
+    A graph has hundreds of figures of the probe, which would hide the costs below them.
+    """
     ended = {repeat.get("ended_by") for repeat in executed.repeats}
     is_whole = ended == {"itself"} and not executed.request.warms_up
     is_wall = is_whole and bool(executed.request.command)
@@ -103,4 +106,9 @@ def whole_figures(executed: Executed) -> list[Figure]:
                key == "memory_peak_kib" and any(executed.values(PEAK_IS_BOUND)))
         for key, title, unit, factor in costs
     ]  # fmt: skip
-    return [*printed_figures(executed), *(figure for figure in figures if figure.values)]
+    named = printed_figures(executed)
+    return [
+        *(figure for figure in named if not figure.is_of_probe),
+        *(figure for figure in figures if figure.values),
+        *(figure for figure in named if figure.is_of_probe),
+    ]
