@@ -52,6 +52,28 @@ PROBE = (
     "'include': sysconfig.get_path('include'), 'multiarch': v('MULTIARCH'),"
     "'site': sysconfig.get_path('purelib'), 'machine': platform.machine()}))"
 )
+PYTHONS = ("/usr/bin/python3", "python3", sys.executable)
+"""Interpreters that can be the one of a sourced installation, in order of preference."""
+IMPORTED = {
+    "rclpy": "ros-$ROS_DISTRO-ros-base",
+    "rosidl_parser": "ros-$ROS_DISTRO-ros-base",
+    "em": "python3-empy",
+    "numpy": "python3-numpy",
+    "catkin_pkg": "python3-catkin-pkg-modules",
+}
+"""Modules that the nodes and the generators of interfaces import, and their Debian packages."""
+IMPORT_CHECK = """
+import importlib, json, sys
+problems = {}
+for name in sys.argv[1:]:
+    try:
+        module = importlib.import_module(name)
+        if name == "em" and not hasattr(module, "Interpreter"):
+            problems[name] = f"{module.__file__} is another package of this name, and not empy"
+    except BaseException as error:
+        problems[name] = f"{type(error).__name__}: {error}"
+print(json.dumps(problems))
+"""
 
 
 class Absent(Exception):
@@ -163,16 +185,43 @@ def described(distribution: str) -> str:
 
 
 def installation_python() -> str:
-    """Return the interpreter that can import rclpy, which may not be the first on PATH."""
-    for candidate in ("/usr/bin/python3", shutil.which("python3"), sys.executable):
-        if candidate and Path(candidate).exists():
-            check = [candidate, "-c", "import rclpy, rosidl_parser"]
-            if subprocess.run(check, check=False, capture_output=True).returncode == 0:
-                return candidate
-    raise Absent(
-        "a ROS installation is sourced, but neither /usr/bin/python3 nor the python3 on PATH can "
-        "import rclpy and rosidl_parser; install ros-$ROS_DISTRO-ros-base and python3-dev"
+    """Return the interpreter with all IMPORTED modules, which may not be the first on PATH.
+
+    Raise Absent with the problems of each interpreter if none has them.
+    """
+    problems: dict[str, dict[str, str]] = {}
+    for candidate in dict.fromkeys(filter(None, (shutil.which(name) for name in PYTHONS))):
+        problems[candidate] = import_problems(candidate)
+        if not problems[candidate]:
+            return candidate
+    prefixes = os.environ["AMENT_PREFIX_PATH"]
+    if not problems:
+        raise Absent(
+            f"the ROS installation in {prefixes} is sourced, but there is no python3 on PATH and "
+            "no /usr/bin/python3; install python3-dev"
+        )
+    texts = "; ".join(
+        f"{python}: {', '.join(f'{name} ({problem})' for name, problem in of_python.items())}"
+        for python, of_python in problems.items()
     )
+    best = min(problems, key=lambda python: len(problems[python]))
+    packages = " ".join(dict.fromkeys(IMPORTED[name] for name in problems[best]))
+    raise Absent(
+        f"the ROS installation in {prefixes} is sourced, but no Python can import all of "
+        f"{', '.join(IMPORTED)}, which the build of its interfaces and its nodes need ({texts}). "
+        f"For {best}, install {packages}, or put a python3 that has them first on PATH"
+    )
+
+
+def import_problems(python: str) -> dict[str, str]:
+    """Return IMPORTED module → the error of its import by an interpreter; {} if there is none."""
+    check = [python, "-c", IMPORT_CHECK, *IMPORTED]
+    done = subprocess.run(check, check=False, capture_output=True, text=True)
+    try:
+        return json.loads(done.stdout.splitlines()[-1])
+    except (IndexError, ValueError):  # it does not start, or an import ended it
+        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        return dict.fromkeys(IMPORTED, lines[-1])
 
 
 # ---- wheels -------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -113,6 +114,72 @@ def test_the_sourced_installation_takes_precedence(
     assert build.installation_sourced()
     monkeypatch.delenv("AMENT_PREFIX_PATH")
     assert not build.installation_sourced()
+
+
+@pytest.fixture
+def python_with(
+    build: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., str]:
+    """Return a real interpreter that can import only the given modules of IMPORTED.
+
+    It is the only candidate, and each value is the source of a module.
+    """
+
+    def made(**modules: str) -> str:
+        venv, folder = tmp_path / "venv", tmp_path / "modules"
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
+        folder.mkdir()
+        for name, source in modules.items():
+            (folder / f"{name}.py").write_text(source)
+        python = str(venv / "bin" / "python")
+        monkeypatch.setenv("PYTHONPATH", str(folder))
+        monkeypatch.setenv("AMENT_PREFIX_PATH", "/opt/ros/some")
+        monkeypatch.setenv("ROS_DISTRO", "kilted")
+        monkeypatch.setattr(build, "PYTHONS", (python,))
+        return python
+
+    return made
+
+
+COMPLETE = {
+    "rclpy": "", "rosidl_parser": "", "em": "class Interpreter: ...", "numpy": "", "catkin_pkg": "",
+}  # fmt: skip
+
+
+def test_an_installation_whose_python_has_all_modules_is_used(
+    build: ModuleType, python_with: Callable[..., str]
+) -> None:
+    assert python_with(**COMPLETE) == build.installation_python()
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"em": None}, ["em (ModuleNotFoundError", "install python3-empy, or"]),
+        ({"em": "x = 1"}, ["em.py is another package", "install python3-empy, or"]),
+        ({"numpy": None}, ["numpy (ModuleNotFoundError", "install python3-numpy, or"]),
+        ({"numpy": "raise ImportError('no libblas')"}, ["numpy (ImportError: no libblas)"]),
+        ({"catkin_pkg": None, "em": None}, ["python3-empy python3-catkin-pkg-modules, or"]),
+        ({"rclpy": "import os; os._exit(3)"}, ["rclpy (exit code 3)"]),
+        (
+            {"rclpy": None, "rosidl_parser": None},
+            ["rclpy (ModuleNotFoundError", "install ros-$ROS_DISTRO-ros-base, or"],
+        ),
+    ],
+)
+def test_a_module_that_the_python_of_an_installation_lacks_is_named_in_one_sentence(
+    build: ModuleType, python_with: Callable[..., str], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, changed: dict[str, str | None], words: list[str],
+) -> None:  # fmt: skip
+    sources = {name: text for name, text in {**COMPLETE, **changed}.items() if text is not None}
+    python = python_with(**sources)
+    monkeypatch.setattr(sys, "argv", ["build.py", str(tmp_path)])
+    assert build.main() == 0
+    exports = json.loads((tmp_path / "exports.json").read_text())
+    assert set(exports) == {"absent"}
+    for fragment in ("/opt/ros/some", f"For {python}, install", *words):
+        assert fragment in exports["absent"]
+    assert "\n" not in exports["absent"]
 
 
 def test_versions_come_from_the_first_prefix_that_has_the_package(

@@ -20,6 +20,7 @@ from wattwire.catalog import Catalog
 from wattwire.model.errors import MissingError
 from wattwire.model.layers import LAYERS
 from wattwire.rig import AgentClient, Builder
+from wattwire.store import Campaign
 
 # The latencies of two runs are compared, or those of the tool and of the scripts within 2 %.
 pytestmark = pytest.mark.quiet
@@ -53,6 +54,9 @@ class Measured:
         self.json = json.loads(result.stdout)
         self.document = json.loads((run / "run.json").read_text())["layers"]
         self.frame = pl.read_parquet(run / "layers.parquet", glob=False)
+        campaign = Campaign(folder)
+        (self.row,) = campaign.summary().to_dicts()
+        campaign.close()
         self.left = [path.name for path in run.iterdir() if path.name == "layers"]
         log = (run / "logs" / "command.out").read_text()
         self.sent = int(re.findall(r"talker sent (\d+)", log)[0])
@@ -128,6 +132,11 @@ def test_the_relays_work_is_in_the_relay_and_the_path_has_the_scripts_latency(
     assert work_ns.min() >= WORK_NS
     assert statistics.median(work_ns.tolist()) < 2 * WORK_NS
     assert path["p50_ns"] == pytest.approx(statistics.median(plain.ages_ns), rel=0.02)
+    row = plain.row
+    assert row["value.chatter_to_relayed_path_p50_us"] == pytest.approx(path["p50_ns"] / 1000)
+    assert row["value.chatter_to_relayed_path_p95_us"] == pytest.approx(path["p95_ns"] / 1000)
+    hop_us = plain.median_ns("/chatter", "latency_ns") / 1000
+    assert row["value.chatter_hop_p50_us"] == pytest.approx(hop_us)
 
 
 def _rows(frame: pl.DataFrame, topic: str) -> list[int]:

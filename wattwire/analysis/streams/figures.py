@@ -16,6 +16,10 @@ TOPIC_FIGURES = tuple(
 CPU_FIGURE = "cpu_per_message_us"
 """Ends of the names of figures of topics, and of the figure of a process."""
 ENDS = tuple(f"_{figure}" for figure in (*TOPIC_FIGURES, CPU_FIGURE))
+HOP_FIGURES = ("hop_p50_us",)
+PATH_FIGURES = ("path_p50_us", "path_p95_us")
+LAYER_ENDS = tuple(f"_{figure}" for figure in (*HOP_FIGURES, *PATH_FIGURES))
+"""Ends of the names of figures that recorded layers give: of topics, and of paths of messages."""
 
 
 def figures_of(result: Watched) -> tuple[dict[str, float], list[str]]:

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-from wattwire.analysis.streams.figures import ENDS
+from wattwire.analysis.streams.figures import ENDS, LAYER_ENDS
 from wattwire.analysis.topics.limits.numbers import RUNS_MIN as LIMIT_RUNS_MIN
 from wattwire.analysis.topics.processes.subjects import subject
 from wattwire.cli import study_variants
@@ -124,6 +124,31 @@ def _layers(options: argparse.Namespace) -> bool:
     return True
 
 
+def _check_derived(name: str, options: argparse.Namespace, figures: Sequence[str]) -> None:
+    """Raise UsageError for a figure that neither a probe nor recorded layers can give."""
+    ends = {
+        "--topics": ENDS if options.topics else (),
+        "--layers": LAYER_ENDS if options.layers else (),
+    }
+    if name.endswith((*ends["--topics"], *ends["--layers"])):
+        return
+    sources = [option for option, of_option in ends.items() if of_option]
+    if sources:
+        known = "; ".join(f"{option}: {', '.join(ends[option])}" for option in sources)
+        raise UsageError(
+            f"{name}: neither --value-from nor {' nor '.join(sources)} reads this figure; a figure "
+            f"of a topic is value.TOPIC, and that of a path value.TOPIC_to_TOPIC, with one of the "
+            f"ends of {known}"
+        )
+    needed = next((o for o, e in (("--topics", ENDS), ("--layers", LAYER_ENDS))
+                   if name.endswith(e)), None)  # fmt: skip
+    remedy = f"Add {needed}, or" if needed else "Add"
+    raise UsageError(
+        f"{name}: no --value-from reads this figure; known: {', '.join(figures) or 'none'}. "
+        f"{remedy} --value-from {name.partition('.')[2]}."
+    )
+
+
 def _warm_up(
     options: argparse.Namespace, has_command: bool
 ) -> tuple[float | None, int | None, int]:
@@ -233,16 +258,7 @@ def study_of(request: Request, options: argparse.Namespace) -> dict[str, Any]:
     if limits := _limits(options):
         document["limit"] = limits
     for name in (*options.response, *(limit["response"] for limit in limits)):
-        is_of_probe = bool(options.topics) and name.endswith(ENDS)
-        if is_printed(name.partition(".")[0]) and name not in figures and not is_of_probe:
-            if options.topics:
-                raise UsageError(
-                    f"{name}: neither --value-from nor --topics reads this figure; a figure of a "
-                    f"topic is value.TOPIC with one of the ends {', '.join(ENDS)}"
-                )
-            raise UsageError(
-                f"{name}: no --value-from reads this figure; known: "
-                f"{', '.join(figures) or 'none'}. Add --value-from {name.partition('.')[2]}."
-            )
+        if is_printed(name.partition(".")[0]) and name not in figures:
+            _check_derived(name, options, figures)
     cost = "cpu_us_per_message" if request.messages or request.count_from else "cpu_s"
     return study_variants.applied(document, options, study_variants.command_of, [*figures, cost])

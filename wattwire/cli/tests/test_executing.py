@@ -97,6 +97,8 @@ FIGURE = ("--value-from", "score")
         ([*TWO, "--max", "cpu_s=2", "--max", "cpu_s=3"], "has two limits"),
         ([*TWO, "--max", "cpu_s=2", "--min", "cpu_s=3"], "no value satisfies both"),
         ([*TWO, "--max", "value.p50_ms=2"], "no --value-from reads this figure; known: none"),
+        ([*TWO, "--max", "value.a_to_b_path_p50_us=2"], "Add --layers, or --value-from a_to_b"),
+        ([*TWO, "--max", "value.a_latency_p50_us=2"], "Add --topics, or --value-from a_latency"),
         (["--max", "cpu_s=2", "--", "true"], "--max and --min need 3 repeats or more"),
         (["--junit", "x.xml", "--", "true"], "set --max or --min"),
         (["--warmup", "3", "--", "true"], "write --warmup 3runs"),

@@ -26,6 +26,7 @@ from wattwire.run.crash import crash_point
 from wattwire.run.dependencies import DRAIN, require
 from wattwire.run.exec.output import MessageCounter, Tail, Totals, ValueReader
 from wattwire.run.exec.watched_topics import ProbeOfRun, document_of, late_subscriptions
+from wattwire.run.layers.figures import figures_of_layers
 from wattwire.run.layers.recorder import LayerRecorder
 from wattwire.run.node_specs import SECOND_NS
 from wattwire.run.progress import Progress
@@ -180,6 +181,7 @@ class CommandRun(OneRun):
             layers, reasons = self._layers.collect(self.record.span)
             unused = [{"code": reason.code, "detail": reason.detail} for reason in reasons]
             self.record.layers = layers | {"reasons": unused}
+            self._take_paths(self.record.layers)
         for text in self.record.notes:
             self._progress.event("note", text=text)
         return self.record
@@ -477,6 +479,12 @@ class CommandRun(OneRun):
         record.notes += [*missing, *late_subscriptions(result)]
         if request.is_only_probe:
             record.messages = float(sum(stream.messages for stream in result.streams))
+
+    def _take_paths(self, layers: dict[str, Any]) -> None:
+        """Take the latencies of topics and paths as figures; those of the output have priority."""
+        values, notes = figures_of_layers(layers, self.record.values)
+        self.record.values |= values
+        self.record.notes += notes
 
     def _count(self) -> None:
         record, request = self.record, self._request

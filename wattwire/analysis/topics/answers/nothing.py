@@ -42,14 +42,17 @@ class Ended:
 class NothingToCompare:
     """A campaign whose questions compare no levels, because all runs have the levels `held`.
 
-    They are empty if the study requests no comparison, although levels differ. `columns` are those
-    of an imported table that can be factors; None if the study cannot be imported again with one.
+    They are empty if the study requests no comparison, although levels differ. `unasked` are the
+    factors whose levels differ and that no question names, such as a setting that replaced the
+    cells of a study. `columns` are those of an imported table that can be factors; None if the
+    study cannot be imported again with one.
     """
 
     runs: int = 0
     held: tuple[str, ...] = ()
     is_imported: bool = False
     columns: tuple[str, ...] | None = None
+    unasked: tuple[str, ...] = ()
 
 
 def no_result(evidence: Evidence) -> NoResult | None:
@@ -92,11 +95,14 @@ def ended(evidence: Evidence) -> Ended | None:
 def nothing_to_compare(evidence: Evidence) -> NothingToCompare:
     """Return why no question compares two levels."""
     runs = evidence.usable.height
-    held = [pair for question in evidence.study.questions for pair in evidence.held(question)]
+    questions = evidence.study.questions
+    asked = {factor for question in questions for factor in question.factors}
+    unasked = tuple(factor for factor in evidence.varied if factor not in asked)
+    held = [pair for question in questions for pair in evidence.held(question)]
     if held and not evidence.imported:
-        return NothingToCompare(runs, _names(held))
+        return NothingToCompare(runs, _names(held), unasked=unasked)
     if not evidence.factors or evidence.varied:
-        return NothingToCompare(runs, ())
+        return NothingToCompare(runs, unasked=unasked)
     levels = [(name, levels[0]) for name, levels in evidence.factors.items() if levels]
     return NothingToCompare(runs, _names(levels), evidence.imported, evidence.study.comparable)
 

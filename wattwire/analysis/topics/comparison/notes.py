@@ -218,6 +218,16 @@ class Unmatched:
         return len(self.treatments) - len(self.named)
 
 
+@dataclass(frozen=True)
+class FiguresOfOne:
+    """Figures of commands, such as those of paths, which only the runs of `side` have."""
+
+    kind: ClassVar[str] = "figures of one"
+    side: str
+    counterpart: str
+    figures: tuple[str, ...]
+
+
 Note = (
     MarginNote
     | SharesNote
@@ -234,6 +244,7 @@ Note = (
     | Changes
     | LayersOfOne
     | Unmatched
+    | FiguresOfOne
 )
 
 

@@ -13,9 +13,16 @@ from wattwire.analysis.carried import carried
 from wattwire.analysis.dataset import CampaignReader, Evidence, all_levels
 from wattwire.analysis.responses import Response
 from wattwire.analysis.topics.comparison.decision import Estimate
-from wattwire.analysis.topics.comparison.notes import AcrossMachines, Named, NoiseNote, Note
+from wattwire.analysis.topics.comparison.notes import (
+    AcrossMachines,
+    FiguresOfOne,
+    Named,
+    NoiseNote,
+    Note,
+)
 from wattwire.model.cores import CORES, FREE
-from wattwire.model.derived import FloatArray
+from wattwire.model.derived import FloatArray, column
+from wattwire.model.metrics import is_printed
 from wattwire.model.study import DEFAULT_LEVELS
 
 Sides = tuple[FloatArray, FloatArray]
@@ -126,6 +133,29 @@ def by_campaign(cases: Iterable[Case]) -> list[list[Runs]]:
         for runs in (case.base, case.head):
             runs_by_campaign.setdefault(id(runs.evidence), []).append(runs)
     return list(runs_by_campaign.values())
+
+
+def figures_of_one(base: str, cases: Sequence[Case]) -> Iterator[Note]:
+    """Yield the figures of commands, such as those of a path, of which one side has no value."""
+    for head in dict.fromkeys(case.head_name for case in cases):
+        of_head = [case for case in cases if case.head_name == head]
+        names = (base, head)
+        sides = [
+            list(dict.fromkeys(name for runs in of_side for name in _printed_names(runs)))
+            for of_side in ([c.base for c in of_head], [c.head for c in of_head])
+        ]
+        for index, other in ((0, 1), (1, 0)):
+            figures = tuple(name for name in sides[index] if name not in sides[other])
+            if figures:
+                yield FiguresOfOne(names[index], names[other], figures)
+
+
+def _printed_names(runs: Runs) -> Iterator[str]:
+    """Yield the columns of figures of a command of which a run has a value."""
+    frame = runs.evidence.usable[list(runs.rows)]
+    for name in frame.columns:
+        if is_printed(name.partition(".")[0]) and not np.isnan(column(frame, name)).all():
+            yield name
 
 
 def constant(values: FloatArray) -> bool:

@@ -34,6 +34,7 @@ from wattwire.analysis.topics.comparison.notes import (
     AcrossMachines,
     Changes,
     FactDifference,
+    FiguresOfOne,
     LayersOfOne,
     NoiseNote,
     Occasions,
@@ -221,6 +222,25 @@ def test_the_common_part_is_compared_and_the_rest_is_named(tmp_path):
     assert "1 client" in of_base.treatments[0] and "3 clients" in of_head.treatments[0]
     assert of_base.named == of_base.treatments and of_base.unnamed == 0
     assert of_base.treatments[0] in SAID.note(of_base)
+
+
+def test_a_figure_of_one_side_alone_is_named(tmp_path):
+    path, both = "value.a_to_b_path_p50_us", "value.a_hop_p50_us"
+    base = changed(made(tmp_path / "base", 1), **{path: 5, both: 2})
+    head = changed(made(tmp_path / "head", 2), **{both: 2})
+    found = two(base, head)
+    (note,) = [note for note in found.notes if isinstance(note, FiguresOfOne)]
+    assert note == FiguresOfOne("base", "head", (path,))
+    assert path in SAID.note(note)
+    (of_head,) = [note for note in two(head, base).notes if isinstance(note, FiguresOfOne)]
+    assert (of_head.side, of_head.counterpart) == ("base", "head")
+    campaign = of_variants(tmp_path / "variants")
+    for file in campaign.path.glob("runs/*/summary.json"):
+        row = row_of(file)
+        time_us = 5.0 if row["factor.variant"].item() == SLOW else None
+        row.with_columns(pl.lit(time_us, pl.Float64).alias(path)).pipe(put_row, file)
+    notes = inside(Campaign(campaign.path)).notes
+    assert FiguresOfOne(SLOW, FAST, (path,)) in notes
 
 
 def test_occasions_noise_and_what_was_changed_are_said(tmp_path):

@@ -28,7 +28,13 @@ from wattwire.analysis.topics.comparison.notes import (
     run_notes,
     validity_notes,
 )
-from wattwire.analysis.topics.comparison.pairing import Case, Runs, Sides, treatments_of
+from wattwire.analysis.topics.comparison.pairing import (
+    Case,
+    Runs,
+    Sides,
+    figures_of_one,
+    treatments_of,
+)
 from wattwire.analysis.topics.comparison.requested import DEFAULTS
 from wattwire.analysis.topics.comparison.result import TWO_OCCASIONS
 from wattwire.analysis.topics.comparison.undelivered import difference_of_occasions
@@ -111,6 +117,7 @@ class TwoCampaigns:
         yield _changes(*self.sources)
         yield from _layers_note(*self.sources)
         yield from self._unmatched()
+        yield from figures_of_one(self.base, self.cases)
         yield from run_notes(self.campaigns)
         yield from edited_notes(self.campaigns)
         yield from validity_notes(self.campaigns)

@@ -35,6 +35,7 @@ from wattwire.analysis.topics.comparison.pairing import (
     Runs,
     Sides,
     constant,
+    figures_of_one,
     identity_of,
     treatment_key,
     treatments_of,
@@ -144,6 +145,7 @@ class Variants:
         unpaired = sum(len(set(case.base.blocks) ^ set(case.head.blocks)) for case in self.cases)
         if unpaired:
             yield UnpairedRuns(unpaired)
+        yield from figures_of_one(self.base, self.cases)
         yield from run_notes(self.campaigns)
         yield from _unchanged_notes(evidence, self.base, self.heads)
 

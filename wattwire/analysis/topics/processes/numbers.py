@@ -27,7 +27,7 @@ from wattwire.stats import Band
 PRINTED_MAX = 3
 """Maximum number of printed figures in the first sentence."""
 COSTS_DRAWN = ("window_s", "cpu_s")
-OF_PROBE_DRAWN = "_latency_p50_us"
+OF_PROBE_DRAWN = ("_latency_p50_us", "_path_p50_us")
 CHARTS_MAX = 12
 """Maximum number of charts, because a graph can have a hundred topics."""
 BOUND_BY = {

@@ -157,6 +157,15 @@ def test_the_costs_of_the_whole_stand_before_the_figures_of_a_probe() -> None:
     assert titles == ["p50_ms", "wall time", "CPU time", "peak memory", "scan_rate_hz"]
 
 
+def test_the_figures_of_layers_are_in_the_table_of_topics_and_paths() -> None:
+    names = ("a_to_b_path_p50_us", "a_hop_p50_us", "score")
+    row = {**PRINTED[0], **{f"value.{name}": 5.0 for name in names}}
+    for layers in (True, False):
+        figures = costs(executed_of([row], Request(command=("x",), layers=layers))).figures
+        of_probe = {figure.title: figure.is_of_probe for figure in figures}
+        assert [of_probe[name] for name in names] == [layers, layers, False]
+
+
 def test_the_times_are_drawn_before_the_cut_and_the_number_left_out_is_stated() -> None:
     topics = [f"value.t{at}_latency_p50_us" for at in range(15)]
     rows = [{**row, **dict.fromkeys(topics, 5.0)} for row in PRINTED]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from dataclasses import dataclass
 
-from wattwire.analysis.streams.figures import ENDS
+from wattwire.analysis.streams.figures import ENDS, LAYER_ENDS
 from wattwire.analysis.topics.processes.executed import (
     PEAK_IS_BOUND,
     Executed,
@@ -72,14 +72,14 @@ class Figure:
 
 
 def printed_figures(executed: Executed) -> list[Figure]:
-    """Return the figures that the command printed, and those of a probe."""
-    figures = []
+    """Return the figures that the command printed, and those of a probe or of layers."""
+    figures, request = [], executed.request
+    ends = (*(ENDS if request.probe else ()), *(LAYER_ENDS if request.layers else ()))
     for name in executed.columns:
         values = executed.values(name) if is_printed(name.partition(".")[0]) else []
         if values and (metric := find(name)):
             title = name.partition(".")[2]
-            has_end = bool(executed.request.probe) and title.endswith(ENDS)
-            is_of_probe = has_end and title not in executed.request.printed_names
+            is_of_probe = title.endswith(ends) and title not in request.printed_names
             figures.append(Figure(name, title, metric.unit, tuple(values), False, is_of_probe))
     return figures
 

@@ -22,7 +22,7 @@ from wattwire.analysis.topics.unanswered.cautions import uncompared
 from wattwire.analysis.topics.unanswered.numbers import Unanswered, unanswered
 from wattwire.analysis.topics.unanswered.open_questions import Requested
 from wattwire.analysis.topics.unanswered.treatments import Cause, Missing
-from wattwire.model.words import level_title, percent
+from wattwire.model.words import level_title, listed, percent
 from wattwire.report.headline import questions_without_answer
 from wattwire.report.tests.answered import answered_study, headline, page_headline
 from wattwire.report.tests.planted import planted
@@ -184,9 +184,18 @@ def test_questions_whose_factors_are_all_held_do_not_ask_for_no_comparison(tmp_p
     )
     text = page_headline(evidence, answer_all(evidence))
     assert text == (
-        "24 runs were measured, all with the same levels (depth 5), so there is nothing to "
-        "compare. Specify two or more levels for one of these factors."
+        "24 runs were measured, but each factor that a question names has one level (depth 5), and "
+        f"no question names {listed(evidence.varied)}. Add a [[question]] with factors = "
+        f"{json.dumps(evidence.varied)}."
     )
+    assert len(evidence.varied) > 1
+
+
+def test_without_a_question_the_factors_that_one_could_name_are_stated(tmp_path):
+    evidence = evidence_of(tmp_path / "c", study={"question": []})
+    text = page_headline(evidence, answer_all(evidence))
+    assert text.startswith("24 runs were measured, but the study requests no comparison, as no ")
+    assert f"factors = {json.dumps(evidence.varied)}." in text
 
 
 def died(folder, ready, sent=0, runs=24):
