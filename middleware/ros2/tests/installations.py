@@ -1,4 +1,4 @@
-"""Build the plain nodes of rclcpp for the ROS installation of a test."""
+"""What the ROS installation of a test can do, and plain nodes of rclcpp that are built for it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,14 @@ from wattwire.rig import CellBuild
 from wattwire.rig.builds import merge_env
 
 GRAPH_CPP = Path(__file__).with_name("graph_cpp")
+
+
+def numbers_messages(build: CellBuild) -> bool:
+    """Return whether the RMW of a cell's build gives messages their `publication_sequence_number`.
+
+    rmw_cyclonedds_cpp does not.
+    """
+    return build.env.get("RMW_IMPLEMENTATION") != "rmw_cyclonedds_cpp"
 
 
 def built_cpp_nodes(build: CellBuild, folder: Path) -> Path:
