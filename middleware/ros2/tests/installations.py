@@ -1,0 +1,39 @@
+"""What the ROS installation of a test can do, and plain nodes of rclcpp that are built for it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from wattwire.rig import CellBuild
+from wattwire.rig.builds import merge_env
+
+GRAPH_CPP = Path(__file__).with_name("graph_cpp")
+
+
+def numbers_messages(build: CellBuild) -> bool:
+    """Return whether the RMW of a cell's build gives messages their `publication_sequence_number`.
+
+    rmw_cyclonedds_cpp does not.
+    """
+    return build.env.get("RMW_IMPLEMENTATION") != "rmw_cyclonedds_cpp"
+
+
+def built_cpp_nodes(build: CellBuild, folder: Path) -> Path:
+    """Return the program of the nodes, built in a folder for the ROS of a cell's build.
+
+    The test is skipped if this ROS has no rclcpp.
+    """
+    if build.facts["rclcpp"] == "unknown":
+        pytest.skip("no rclcpp (it has no wheels); source a ROS installation that includes it")
+    environment = merge_env(dict(os.environ), build.env)
+    prefixes = environment["AMENT_PREFIX_PATH"].replace(":", ";")
+    options = [f"-DCMAKE_PREFIX_PATH={prefixes}", f"-DPython3_EXECUTABLE={build.words['python']}"]
+    configure = ["cmake", "-G", "Ninja", "-S", GRAPH_CPP, "-B", folder, *options]
+    for words in (configure, ["cmake", "--build", folder]):
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "node"
