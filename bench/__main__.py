@@ -262,7 +262,11 @@ def recording_layers(workbench: Bench, pairs: int) -> None:
     print("| what | ns, median | 95 % limit, upper | promised | verdict |\n|---|---|---|---|---|")
     times_ns = costs.event_times_ns(workbench, pairs)
     print(f"| an event | {_absolute(times_ns, costs.EVENT_NS)} |")
-    print(f"\n{table(list(costs.comparisons(workbench, pairs)))}")
+    results = [
+        *costs.uprobe_comparisons(workbench, pairs),
+        *costs.comparisons(workbench, pairs),
+    ]
+    print(f"\n{table(results)}")
 
 
 def delaying_layers(workbench: Bench, pairs: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -19,7 +20,10 @@ from wattwire.run.layers.recordings import read_recordings
 
 CELL = "ros2/cpp-rcl"
 EVENTS = 1_000_000
-EVENT_NS, LATENCY = 100.0, 1.05
+EVENT_NS, LATENCY, OF_UPROBE = 100.0, 1.05, 0.2
+UPROBE_EVENTS = 20_000
+"""Events of a process with a uprobe, which can cost 60 µs each in a virtual machine."""
+FUNCTION = "ros_trace_rmw_publish"
 HANG_S = 60.0
 
 
@@ -53,21 +57,64 @@ class Recordings:
         self.folder.mkdir()
 
 
-def event_times_ns(workbench: Bench, runs: int) -> list[float]:
-    """Return the mean time (ns) of an event in each of `runs` processes of 10⁶ events."""
-    program = workbench.folder / "layer_events"
-    source = Path(__file__).parents[1] / "bare" / "layer_events.c"
-    subprocess.run(["gcc", "-O2", "-Wall", "-o", program, source], check=True)
-    recordings = Recordings(workbench.folder / "events")
-    times_ns = []
-    for _ in range(runs):
+class Events:
+    """A program that records events, with the library or by a uprobe."""
+
+    def __init__(self, folder: Path) -> None:
+        source = Path(__file__).parents[1] / "bare" / "layer_events.c"
+        self._program, self._probed = folder / "layer_events", folder / "probed_events"
+        for program, words in ((self._program, []), (self._probed, ["-DEMPTY_EVENT"])):
+            subprocess.run(["gcc", "-O2", "-Wall", *words, "-o", program, source], check=True)
+        self._recordings = Recordings(folder / "events")
+
+    def library_ns(self) -> float:
+        """Return the mean time (ns) of an event in a process of 10⁶ events with the library."""
         result = subprocess.run(
-            [program, str(EVENTS)], env={**os.environ, **recordings.environment()},
+            [self._program, str(EVENTS)],
+            env={**os.environ, **self._recordings.environment()},
             capture_output=True, text=True, check=True, timeout=HANG_S,
         )  # fmt: skip
-        recordings.empty(1, EVENTS)
-        times_ns.append(float(result.stdout))
-    return times_ns
+        self._recordings.empty(1, EVENTS)
+        return float(result.stdout)
+
+    def uprobe_ns(self) -> float:
+        """Return the mean time (ns) of an empty function with a bpftrace uprobe.
+
+        The uprobe only stores the time, so it does less than the library, which also stores the
+        arguments of each event. Raises RuntimeError with what bpftrace prints if it cannot probe.
+        """
+        probe = f"uprobe:{self._probed}:{FUNCTION} {{ @ = nsecs; }}"
+        result = subprocess.run(
+            ["bpftrace", "-e", probe, "-c", f"{self._probed} {UPROBE_EVENTS}"],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+            timeout=HANG_S,
+        )  # fmt: skip
+        time_ns = re.search(r"^\d+\.\d+$", result.stdout, re.MULTILINE)
+        # A uprobe that was hit has stored a time.
+        if time_ns is None or re.search(r"^@: [1-9]\d*$", result.stdout, re.MULTILINE) is None:
+            raise RuntimeError(f"bpftrace exited with {result.returncode}: {result.stdout.strip()}")
+        return float(time_ns[0])
+
+
+def event_times_ns(workbench: Bench, runs: int) -> list[float]:
+    """Return the mean time (ns) of an event in each of `runs` processes of 10⁶ events."""
+    events = Events(workbench.folder)
+    return [events.library_ns() for _ in range(runs)]
+
+
+def uprobe_comparisons(workbench: Bench, pairs: int) -> Iterator[Comparison]:
+    """Yield the comparison of an event (ns) with a uprobe, or print why there is no uprobe."""
+    label = "an event against a bpftrace uprobe"
+    folder = workbench.folder / "uprobe"
+    folder.mkdir()
+    events = Events(folder)
+    try:
+        events.uprobe_ns()
+    except (OSError, RuntimeError, subprocess.TimeoutExpired) as error:
+        print(f"  {label}: absent: {' '.join(str(error).split())}", flush=True)
+        return
+    sides = abba(label, events.library_ns, events.uprobe_ns, pairs)
+    yield from compared(label, "ns", sides, OF_UPROBE)
 
 
 def comparisons(workbench: Bench, pairs: int) -> Iterator[Comparison]:

@@ -29,6 +29,16 @@ def test_the_time_of_an_event_is_that_of_a_recorded_one(tmp_path, monkeypatch):
         costs.event_times_ns(SimpleNamespace(folder=tmp_path / "off"), 2)
 
 
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler")
+def test_without_a_uprobe_the_reason_is_printed(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("WATTWIRE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(costs, "FUNCTION", "no_such_function")
+    assert not list(costs.uprobe_comparisons(SimpleNamespace(folder=tmp_path), 2))
+    output = capsys.readouterr().out
+    assert "against a bpftrace uprobe: absent: " in output
+    assert "bpftrace exited with " in output or "No such file or directory: 'bpftrace'" in output
+
+
 @pytest.mark.parametrize(
     ("slope", "half_width", "other_low", "other_high", "verdict"),
     [
