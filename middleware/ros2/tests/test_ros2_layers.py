@@ -20,13 +20,9 @@ from middleware.ros2.tests.graph_kills import ros_build
 from middleware.ros2.tests.installations import GRAPH_CPP, built_cpp_nodes
 from wattwire.model.errors import MissingError
 from wattwire.model.layers import LAYERS
-<<<<<<< HEAD
-from wattwire.rig import AgentClient, Builder
-from wattwire.store import Campaign
-=======
 from wattwire.rig import CellBuild
 from wattwire.rig.builds import merge_env
->>>>>>> cpp
+from wattwire.store import Campaign
 
 # The latencies of two runs are compared, or those of the tool and of the scripts within 2 %.
 pytestmark = pytest.mark.quiet
