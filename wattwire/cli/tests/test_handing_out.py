@@ -94,7 +94,14 @@ def test_a_report_prints_the_answer_of_its_page(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "1000")
     monkeypatch.setattr(reporting, "open_campaign", lambda _: made)
     monkeypatch.setattr(Campaign, "close", lambda _: None, raising=False)
-    options = {"campaign": str(made.path), "stored": None, "validity": [], "figures": False}
+    options = {
+        "trace": None,
+        "trace_class": None,
+        "campaign": str(made.path),
+        "stored": None,
+        "validity": [],
+        "figures": False,
+    }
     assert reporting.report(argparse.Namespace(**options)) == 0
     told = capsys.readouterr().out.splitlines()
     answer = (made.path / "report/answer.txt").read_text().splitlines()

@@ -20,7 +20,7 @@ class Runner(CampaignRunner):
 
     def __init__(self, journal: Journal, plan: Plan, blocks: int, levels: str = "ab") -> None:
         treatments = [Treatment.of({"language": level}, {}) for level in levels]
-        self.campaign = SimpleNamespace(journal=journal, path="here")
+        self.campaign = SimpleNamespace(journal=journal, path="here", alignment_loads=lambda: None)
         self._study = SimpleNamespace(plan=plan)
         self._plan = [
             PlannedRun(f"b{block:02d}-p{place}", block, place, treatment, "")
