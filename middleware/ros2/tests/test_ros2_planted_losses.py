@@ -40,7 +40,7 @@ PLAIN = Path(__file__).with_name("plain_graph")
 PROFILE = {"title": "Lossy", "summary": "For a test", "both": {"delay_ms": 1, "loss": 0.1}}
 SEED = 34
 HZ, MESSAGE_BYTES, FRAME_BYTES_MIN = 25, 1000, 1000
-WARM_UP_S, WINDOW_S = 6, 10
+WARM_UP_S, WINDOW_S = 10, 10
 LOST_MIN = 8
 """Of 250 messages, of which 10 % are lost: fewer are as rare as 1 in 10⁵."""
 HANG_S = 120.0

@@ -17,9 +17,15 @@ class Relay(Node):
         super().__init__("relay")
         self.passed = 0
         self.publisher = self.create_publisher(String, "relayed", 10)
-        self.create_subscription(String, "chatter", self.pass_on, 10)
         self.last_s = 0.0
         self.create_timer(0.5, self.end_after_silence)
+        # The talker waits for the relay, which waits for the listener: no message is too early.
+        self.beginning = self.create_timer(0.02, self.begin)
+
+    def begin(self) -> None:
+        if self.publisher.get_subscription_count() > 0:
+            self.beginning.cancel()
+            self.create_subscription(String, "chatter", self.pass_on, 10)
 
     def end_after_silence(self) -> None:
         if self.last_s and time.monotonic() > self.last_s + SILENCE_S:
