@@ -17,16 +17,15 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-import tomllib
 from scipy import stats
 
 from bench.nodes import Bench
+from wattwire.catalog.layer_tables import layer_tables
 from wattwire.model.layers import LAYERS
 from wattwire.rig.builds import merge_env
 
 ROOT = Path(__file__).resolve().parents[2]
-ROS = ROOT / "middleware" / "ros2"
-LAUNCH = ROS / "tests" / "graph" / "launch.sh"
+LAUNCH = ROOT / "middleware" / "ros2" / "tests" / "graph" / "launch.sh"
 RMW = "rmw_fastrtps_cpp"
 """The RMW that an installation uses without RMW_IMPLEMENTATION."""
 CELL, TOPIC = "ros2/python", "/chatter"
@@ -101,9 +100,7 @@ class Slopes:
 
 def called_symbols(point: str, environment: Mapping[str, str]) -> list[str]:
     """Return the symbols of a point of the tables of layers that the RMW imports."""
-    tables = [tomllib.loads(path.read_text()) for path in sorted((ROS / "layers").glob("*.toml"))]
-    points = [item for table in tables for item in table["points"]]
-    of_point = {item["symbol"] for item in points if item["point"] == point}
+    of_point = {table.symbol for table in layer_tables([ROOT]) if table.point == point}
     name = environment.get("RMW_IMPLEMENTATION") or RMW
     paths = [
         path

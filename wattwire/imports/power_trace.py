@@ -13,12 +13,11 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from wattwire.imports.csv_text import LINE, read_table
+from wattwire.model.derived import FloatArray
 from wattwire.model.errors import UsageError
 
-FloatArray = NDArray[np.float64]
 TIME, POWER, VOLTAGE, CURRENT = "time", "power", "voltage", "current"
 UNITS: Mapping[str, tuple[str, float]] = {
     "s": (TIME, 1.0), "ms": (TIME, 1e-3), "us": (TIME, 1e-6), "µs": (TIME, 1e-6),

@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import Any
 
 import velocity
+from fitting import check_fit
 from wattwire_kit import POINT_BYTES, POINT_FIELDS, Kit, Unsupported
 
 ARRAYS = {
@@ -46,22 +47,11 @@ def array_type(kit: Kit) -> Any:
     return getattr(msg, ARRAYS[kit.spec["payload.bytes"]])
 
 
-def check_array(kit: Kit) -> None:
-    """Raise Unsupported if settings.array is fixed and no message type fits the run."""
-    if kit.setting("array") != "fixed":
-        return
-    allowed = {
-        "pattern": ("topic", "pipeline"),
-        "payload.encoding": ("bytes",),
-        "payload.bytes": tuple(ARRAYS),
-        "payload.literal": ("",),
-    }
-    for key, values in allowed.items():
-        if kit.spec[key] not in values:
-            raise Unsupported(
-                f"{key} {kit.spec[key]!r} with settings.array = fixed; allowed: "
-                f"{', '.join(map(repr, values))}; choose one, or settings.array = sequence"
-            )
+def check_message(kit: Kit) -> None:
+    """Raise Unsupported if the type of messages that the settings select does not fit the run."""
+    if kit.setting("array") == "fixed":
+        check_fit(kit, "array", ARRAYS, "sequence")
+    velocity.check_velocity(kit)
 
 
 def point_cloud_types() -> tuple[Any, Any]:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from interfaces import (
-    check_array,
+    check_message,
     message_filler,
     message_type,
     new_message,
@@ -22,7 +22,7 @@ from wattwire_kit import Kit
 def member(kit: Kit, session: Session) -> None:
     topics = {part: f"/wattwire_{part.spec['run']}/{part.sending_topic()}" for part in kit.parts}
     for part in kit.parts:
-        check_array(part)
+        check_message(part)
     publishers = {part: _publisher(session, part, topics[part]) for part in kit.publishers}
     counts: dict[Kit, Callable[[], int]] = {
         part: publisher.get_subscription_count for part, publisher in publishers.items()

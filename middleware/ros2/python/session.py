@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from interfaces import check_array
+from interfaces import check_message
 from network import limit_to_interface
 from process import (
     configure_process,
@@ -19,7 +19,6 @@ from process import (
     transports_in_use,
 )
 from security import configure_security
-from velocity import is_velocity
 from wattwire_kit import Kit, MiddlewareFailed
 
 
@@ -28,8 +27,7 @@ class Session:
 
     def __init__(self, kit: Kit) -> None:
         self.kit = kit
-        check_array(kit)
-        is_velocity(kit)
+        check_message(kit)
         self.profile_sha256 = configure_process(kit)
         self.security = configure_security(kit)
         remove_dead_memory()

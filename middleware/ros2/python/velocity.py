@@ -6,6 +6,7 @@ from collections.abc import Callable
 from struct import Struct
 from typing import Any
 
+from fitting import check_fit
 from wattwire_kit import Kit, MiddlewareFailed, Unsupported
 
 SECOND_NS = 1_000_000_000
@@ -25,25 +26,14 @@ UNREADABLE = b""
 
 
 def is_velocity(kit: Kit) -> bool:
-    """Return whether topics carry velocity commands.
+    """Return whether topics carry velocity commands."""
+    return bool(kit.setting("message") == VELOCITY)
 
-    Raise Unsupported if the payload of the run is none that a velocity command can carry.
-    """
-    if kit.setting("message") != VELOCITY:
-        return False
-    allowed = {
-        "pattern": ("topic", "pipeline"),
-        "payload.encoding": ("bytes",),
-        "payload.bytes": (PAYLOAD_BYTES,),
-        "payload.literal": ("",),
-    }
-    for key, values in allowed.items():
-        if kit.spec[key] not in values:
-            raise Unsupported(
-                f"{key} {kit.spec[key]!r} with settings.message = {VELOCITY}; allowed: "
-                f"{', '.join(map(repr, values))}; choose one, or settings.message = payload"
-            )
-    return True
+
+def check_velocity(kit: Kit) -> None:
+    """Raise Unsupported if topics carry velocity commands and the payload is none of these."""
+    if is_velocity(kit):
+        check_fit(kit, "message", (PAYLOAD_BYTES,), "payload")
 
 
 def velocity_type() -> Any:

@@ -31,7 +31,8 @@ def velocity(monkeypatch: pytest.MonkeyPatch) -> Any:
     import velocity
 
     yield velocity
-    for name in [n for n in sys.modules if n.partition(".")[0] in ("velocity", "wattwire_kit")]:
+    imported = ("velocity", "fitting", "wattwire_kit")
+    for name in [n for n in sys.modules if n.partition(".")[0] in imported]:
         del sys.modules[name]
 
 
@@ -93,10 +94,11 @@ def test_a_payload_that_no_velocity_command_can_carry_is_refused(
     settings = {"message": "twist_stamped"}
     kit = SimpleNamespace(spec=spec, setting=settings.__getitem__)
     assert velocity.is_velocity(kit)
+    velocity.check_velocity(kit)
     spec[key] = value
     from wattwire_kit import Unsupported
 
     with pytest.raises(Unsupported, match=f"{key} {value!r} with settings.message = twist_stamped"):
-        velocity.is_velocity(kit)
+        velocity.check_velocity(kit)
     settings["message"] = "payload"
     assert not velocity.is_velocity(kit)

@@ -49,6 +49,7 @@ from tests.end_to_end.rigs.ssh_machines import Machines, machines_over_ssh
 from wattwire.model.paths import cache_folder
 from wattwire.model.verdict import Outcome
 from wattwire.store import Campaign
+from wattwire.store.bundle import PRIVATE_KEY
 
 LINK_KINDS = ("controller", "agent", "node", "emulator")
 BRIDGE_KINDS = ("bridge",)
@@ -86,8 +87,6 @@ BRIDGED_STUDY = (
 SECURED_STUDY = RIG_STUDY.replace(
     'middleware = "udp"', 'middleware = "mqtt"\n"settings.security" = "on"'
 ).replace("[plan]", "[plan]\nproof_runs = 0")
-PRIVATE_KEY = b"PRIVATE KEY-----"
-"""Text in each private key of a run (PEM)."""
 MESSAGES = 10
 """Messages of a run: 50 per second for 0.2 s."""
 COUNTS = ("sent", "received_unique", "lost", "undelivered")
@@ -233,14 +232,14 @@ def crash_once(crash: str, setting: RigSetting, folder: Path) -> list[str]:
 
 def files_with_keys(folders: Iterable[Path]) -> list[Path]:
     """Return the files below these folders that contain a private key."""
-    found = []
+    files_left = []
     # os.walk ignores folders that have just been removed.
     walks = (walk for folder in folders for walk in os.walk(folder))
     for path in (Path(name, file) for name, _, files in walks for file in files):
         with contextlib.suppress(OSError):  # it has just been removed
-            if path.is_file() and PRIVATE_KEY in path.read_bytes():
-                found.append(path)
-    return found
+            if path.is_file() and PRIVATE_KEY.search(path.read_bytes()):
+                files_left.append(path)
+    return files_left
 
 
 def keys_left(setting: RigSetting, folder: Path) -> list[str]:
@@ -267,7 +266,7 @@ def keys_left(setting: RigSetting, folder: Path) -> list[str]:
         check=True, capture_output=True,
     )  # fmt: skip
     with zipfile.ZipFile(archive) as bundle:
-        published = [name for name in bundle.namelist() if PRIVATE_KEY in bundle.read(name)]
+        published = [name for name in bundle.namelist() if PRIVATE_KEY.search(bundle.read(name))]
     return [f"left behind, private key: {path}" for path in keys] + [
         f"in a bundle, private key: {name}" for name in published
     ]

@@ -57,8 +57,8 @@ def test_a_private_key_is_found_wherever_it_is_left(tmp_path: Path) -> None:
     (tmp_path / "certificate.pem").write_text("-----BEGIN CERTIFICATE-----\n")
     for name in ("deep/er/.key", "log"):
         (tmp_path / name).write_text("…\n-----BEGIN EC PRIVATE KEY-----\nMHcCAQEE\n")
-    found = files_with_keys([tmp_path, tmp_path / "removed"])
-    assert {path.relative_to(tmp_path).as_posix() for path in found} == {"deep/er/.key", "log"}
+    keys = files_with_keys([tmp_path, tmp_path / "removed"])
+    assert {path.relative_to(tmp_path).as_posix() for path in keys} == {"deep/er/.key", "log"}
 
 
 def test_each_host_has_the_keys_of_its_own_processes_alone_and_its_runs_are_proved(

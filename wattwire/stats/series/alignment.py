@@ -38,9 +38,9 @@ FINE_STEPS = 400
 BINS_PER_CHIP = 4
 """Readings per chip of a trace whose own readings are more frequent."""
 GAP_PERIODS = 2
+"""Number of periods between two readings from which they have a gap."""
 JITTER_SHARE = 0.05
 """Share of a gap by which the times of readings may vary."""
-"""Number of periods between two readings from which they have a gap."""
 RATE_MAX = 1e-3
 """Largest rate of a trace's clock, as a share: 20 times that of a common oscillator."""
 
@@ -173,14 +173,20 @@ def _coarse_offset(
         _, correlations = _squares(mean_load[None, :], powers[inside])
         if correlations[0] > best_correlation:
             best, best_correlation, best_count = float(lag), float(correlations[0]), count
-    if not most or most < needed:
+    if most < needed:
         return _too_few(most)
-    if best_correlation < PEAK_MIN / np.sqrt(max(best_count, 1)):
+    least = PEAK_MIN / np.sqrt(max(best_count, 1))
+    if best_correlation < least:
         return NotComputable(
             f"the readings do not contain the load: the largest correlation is "
-            f"{best_correlation:.2f}, and {PEAK_MIN / np.sqrt(max(best_count, 1)):.2f} is needed"
+            f"{best_correlation:.2f}, and {least:.2f} is needed"
         )
     return best
+
+
+def _totals_j(ends_s: FloatArray, powers_w: FloatArray) -> FloatArray:
+    """Return the energy (J) from the first end to each end, from the mean powers (W) before it."""
+    return np.concatenate(([0.0], np.cumsum(powers_w[1:] * np.diff(ends_s))))
 
 
 def _too_few(count: int) -> NotComputable:
@@ -255,9 +261,8 @@ def bounded_energy(
     widest_s = float(np.diff(ends_s[inside]).max(initial=0.0))
     if widest_s > GAP_PERIODS * window_s * (1 + JITTER_SHARE):
         return NotComputable(f"the readings have a gap of {widest_s:.1f} s in the span")
-    totals = np.concatenate(([0.0], np.cumsum(powers_w[1:] * np.diff(ends_s))))
-    at = np.interp((begin_s, end_s), ends_s, totals)
-    joules = float(at[1] - at[0])
+    begin_j, end_j = np.interp((begin_s, end_s), ends_s, _totals_j(ends_s, powers_w))
+    joules = float(end_j - begin_j)
     edges_j = 0.0
     for edge_s in span_s:
         around = powers_w[np.abs(ends_s - window_s / 2 - edge_s) <= slack_s + window_s]
@@ -300,8 +305,8 @@ class Trace:
         count = int((self.times_s[-1] - self.times_s[0]) / window_s)
         ends_s = self.times_s[0] + window_s * np.arange(count + 1)
         steps_s = np.diff(self.times_s)
-        totals = np.concatenate(([0.0], np.cumsum(self.powers_w[1:] * steps_s)))
-        powers_w = np.diff(np.interp(ends_s, self.times_s, totals)) / window_s
+        totals_j = _totals_j(self.times_s, self.powers_w)
+        powers_w = np.diff(np.interp(ends_s, self.times_s, totals_j)) / window_s
         after = np.clip(np.searchsorted(self.times_s, ends_s[1:]), 1, steps_s.size)
         whole = steps_s[after - 1] <= max(GAP_PERIODS * self.period_s, window_s)
         return Trace(ends_s[1:][whole], powers_w[whole])
@@ -371,5 +376,5 @@ def _lags(
         position = int(np.argmax(both))
         if both[position] > best_sum:
             best, best_sum = (position, position + shift + extra), float(both[position])
-    found = [float(ends_s[at]) - start for at, start in zip(best, starts_s, strict=True)]
-    return found[0], found[1]
+    first_s, last_s = (float(ends_s[at]) - start for at, start in zip(best, starts_s, strict=True))
+    return first_s, last_s

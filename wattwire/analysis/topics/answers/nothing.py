@@ -42,7 +42,7 @@ class Ended:
 class NothingToCompare:
     """A campaign whose questions compare no levels, because all runs have the levels `held`.
 
-    They are empty if the study requests no comparison, although levels differ. `unasked` are the
+    They are empty if the study requests no comparison, although levels differ. `unnamed` are the
     factors whose levels differ and that no question names, such as a setting that replaced the
     cells of a study. `columns` are those of an imported table that can be factors; None if the
     study cannot be imported again with one.
@@ -52,7 +52,7 @@ class NothingToCompare:
     held: tuple[str, ...] = ()
     is_imported: bool = False
     columns: tuple[str, ...] | None = None
-    unasked: tuple[str, ...] = ()
+    unnamed: tuple[str, ...] = ()
 
 
 def no_result(evidence: Evidence) -> NoResult | None:
@@ -96,13 +96,13 @@ def nothing_to_compare(evidence: Evidence) -> NothingToCompare:
     """Return why no question compares two levels."""
     runs = evidence.usable.height
     questions = evidence.study.questions
-    asked = {factor for question in questions for factor in question.factors}
-    unasked = tuple(factor for factor in evidence.varied if factor not in asked)
+    named = {factor for question in questions for factor in question.factors}
+    unnamed = tuple(factor for factor in evidence.varied if factor not in named)
     held = [pair for question in questions for pair in evidence.held(question)]
     if held and not evidence.imported:
-        return NothingToCompare(runs, _names(held), unasked=unasked)
+        return NothingToCompare(runs, _names(held), unnamed=unnamed)
     if not evidence.factors or evidence.varied:
-        return NothingToCompare(runs, unasked=unasked)
+        return NothingToCompare(runs, unnamed=unnamed)
     levels = [(name, levels[0]) for name, levels in evidence.factors.items() if levels]
     return NothingToCompare(runs, _names(levels), evidence.imported, evidence.study.comparable)
 

@@ -22,7 +22,6 @@ from wattwire.stats import Interval, NotComputable
 from wattwire.stats.results import FloatArray
 from wattwire.stats.series.alignment import (
     Alignment,
-    BoundedEnergy,
     Load,
     Trace,
     aligned,
@@ -92,8 +91,8 @@ def clock_of(
         )
     origin_ns = first["boundaries_ns"][0]
     trace = Trace(times_s - times_s[0], powers_w)
-    found = aligned(trace, _load(first, origin_ns), _load(last, origin_ns))
-    return found if isinstance(found, NotComputable) else (found, trace)
+    alignment = aligned(trace, _load(first, origin_ns), _load(last, origin_ns))
+    return alignment if isinstance(alignment, NotComputable) else (alignment, trace)
 
 
 def _load(document: Mapping[str, Any], origin_ns: int) -> Load:
@@ -130,16 +129,15 @@ def _energies(
         window = evidence.runs[run]["window"]
         begin_ns = window.get("cost_begin_ns", window["start_ns"])
         begin_s, end_s = ((at - origin_ns) / NS_PER_S for at in (begin_ns, window["end_ns"]))
-        energy: BoundedEnergy | NotComputable = NotComputable(
-            f"too short for this meter: the window has less than "
-            f"{WINDOWS_PER_READING * trace.period_s:g} s"
-        )
-        if end_s - begin_s >= WINDOWS_PER_READING * trace.period_s:
-            energy = bounded_energy(
-                ends_s, trace.powers_w, (begin_s, end_s), trace.period_s,
-                alignment.relation.half_width_s, trace.resolution_w, terms,
-            )  # fmt: skip
-        window_s = end_s - begin_s
+        window_s, least_s = end_s - begin_s, WINDOWS_PER_READING * trace.period_s
+        if window_s < least_s:
+            reason = f"too short for this meter: the window has less than {least_s:g} s"
+            yield TraceEnergy(run, window_s, reason=reason)
+            continue
+        energy = bounded_energy(
+            ends_s, trace.powers_w, (begin_s, end_s), trace.period_s,
+            alignment.relation.half_width_s, trace.resolution_w, terms,
+        )  # fmt: skip
         if isinstance(energy, NotComputable):
             yield TraceEnergy(run, window_s, reason=energy.reason)
             continue
