@@ -257,7 +257,7 @@ def one_core() -> contextlib.AbstractContextManager[None]:
 
 
 def recording_layers(workbench: Bench, pairs: int) -> None:
-    """Print the time of an event of layers, and the latency of a recorded pipeline."""
+    """Print the time of an event of layers, and the latency and memory of recorded nodes."""
     print("\n## Recording the layers of messages\n")
     print("| what | ns, median | 95 % limit, upper | promised | verdict |\n|---|---|---|---|---|")
     times_ns = costs.event_times_ns(workbench, pairs)
@@ -267,6 +267,15 @@ def recording_layers(workbench: Bench, pairs: int) -> None:
         *costs.comparisons(workbench, pairs),
     ]
     print(f"\n{table(results)}")
+    recorded, plain = costs.peaks_mib(workbench, min(pairs, costs.MEMORY_PAIRS))
+    if len(recorded) < 2:
+        return
+    print(f"\n| a node of {costs.CELL} with 10⁶ events | MiB, median | 95 % limit, upper |", end="")
+    print(" promised | verdict |\n|---|---|---|---|---|")
+    increases = [ours - peer for ours, peer in zip(recorded, plain, strict=True)]
+    print(f"| peak of resident memory | {_absolute([*recorded], costs.MEMORY_MIB)} |")
+    print(f"| the same, without recording | {_absolute([*plain], None)} |")
+    print(f"| increase | {_absolute(increases, costs.MEMORY_MIB)} |", flush=True)
 
 
 def delaying_layers(workbench: Bench, pairs: int) -> None:

@@ -6,12 +6,14 @@ import math
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from scipy import stats
 
 from contract.conformance.cell import Broken
 
+T = TypeVar("T")
 PAIRS = 20
 CONFIDENCE = 0.95
 
@@ -91,8 +93,8 @@ def abba(
 
 
 def interleaved(
-    name: str, sides: Sequence[Callable[[], float]], pairs: int
-) -> tuple[tuple[float, ...], ...]:
+    name: str, sides: Sequence[Callable[[], T]], pairs: int
+) -> tuple[tuple[T, ...], ...]:
     """Measure all sides `pairs` times, reversing their order each time; return a column per side.
 
     If a side fails, the pair is lost and the others continue.

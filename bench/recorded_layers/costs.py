@@ -1,4 +1,4 @@
-"""Measure the cost of recording layers: time per event, and latency of a profiled pipeline."""
+"""Measure the cost of recording layers: time per event, latency and memory of profiled nodes."""
 
 from __future__ import annotations
 
@@ -14,16 +14,22 @@ from bench.nodes import Bench
 from bench.pairs import Comparison, abba, compared
 from bench.peers.pipeline import MESSAGES, RELAYS, latencies_ns
 from contract.conformance.cell import CellUnderTest
+from contract.conformance.group import Group, Member
+from contract.conformance.roles import PATTERNS
 from wattwire.rig.layer_library import preload
 from wattwire.run.layers.recorder import prepared_library
 from wattwire.run.layers.recordings import read_recordings
 
 CELL = "ros2/cpp-rcl"
 EVENTS = 1_000_000
-EVENT_NS, LATENCY, OF_UPROBE = 100.0, 1.05, 0.2
+EVENT_NS, LATENCY, OF_UPROBE, MEMORY_MIB = 100.0, 1.05, 0.2, 64.0
 UPROBE_EVENTS = 20_000
 """Events of a process with a uprobe, which can cost 60 µs each in a virtual machine."""
 FUNCTION = "ros_trace_rmw_publish"
+CALLS = 65_000
+"""Calls of a ping-pong in which either node records 10⁶ events."""
+MEMORY_PAIRS = 3
+"""Pairs of the memory, which scatters by less than 1 %."""
 HANG_S = 60.0
 
 
@@ -115,6 +121,44 @@ def uprobe_comparisons(workbench: Bench, pairs: int) -> Iterator[Comparison]:
         return
     sides = abba(label, events.library_ns, events.uprobe_ns, pairs)
     yield from compared(label, "ns", sides, OF_UPROBE)
+
+
+def peaks_mib(workbench: Bench, pairs: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return the largest peak of resident memory (MiB) of two nodes, recorded and plain, per pair.
+
+    The nodes are those of a ping-pong, and both record at least 10⁶ events.
+    """
+    cell = workbench.cell(CELL)
+    if cell is None:
+        return (), ()
+    recordings = Recordings(workbench.folder / "memory")
+    recorded = replace(cell, env={**cell.env, **recordings.environment()})
+    keys = {
+        "verify": "header", "payload.bytes": 64, "timeout_ns": 2_000_000_000, "loop": "closed",
+        "count": CALLS, "period_ns": 0, "duration_ns": 0, "record.capacity": CALLS + 10,
+        "outstanding_max": 1,
+    }  # fmt: skip
+
+    def largest_mib(side: CellUnderTest) -> float:
+        pattern = PATTERNS["pingpong"]
+        members = [Member(side, role, keys) for role in (pattern.sender, pattern.receiver)]
+        with Group(workbench.folder, "pingpong", members, []) as group:
+            group.start()
+            group.go()
+            group.wait_sent()
+            peak = max(peak_mib(node.pid) for node in group.nodes)
+            group.finish()
+        recordings.empty(2 if side is recorded else 0, EVENTS)
+        return peak
+
+    label = f"{CELL}, memory of a node"
+    return abba(label, lambda: largest_mib(recorded), lambda: largest_mib(cell), pairs)
+
+
+def peak_mib(pid: int) -> float:
+    """Return the peak of the resident memory of a running process (MiB)."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
 def comparisons(workbench: Bench, pairs: int) -> Iterator[Comparison]:

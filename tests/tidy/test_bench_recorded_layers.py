@@ -1,5 +1,7 @@
 """Test that the benches of layers fail without recordings, and judge by limits, not estimates."""
 
+import os
+import resource
 import shutil
 from types import SimpleNamespace
 
@@ -37,6 +39,13 @@ def test_without_a_uprobe_the_reason_is_printed(tmp_path, monkeypatch, capsys):
     output = capsys.readouterr().out
     assert "against a bpftrace uprobe: absent: " in output
     assert "bpftrace exited with " in output or "No such file or directory: 'bpftrace'" in output
+
+
+def test_the_peak_of_memory_is_that_of_the_kernel():
+    before = costs.peak_mib(os.getpid())
+    bytearray(os.urandom(1) * (300 << 20))
+    peak = costs.peak_mib(os.getpid())
+    assert peak == resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 >= before
 
 
 @pytest.mark.parametrize(

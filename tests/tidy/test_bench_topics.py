@@ -1,4 +1,4 @@
-"""The bench of topics keeps discovery on this host, and changes no variable for later benches."""
+"""The bench of topics keeps discovery on this host, and judges each figure by its own promise."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import os
 
 import pytest
 
+from bench.pairs import verdicts
 from bench.peers import topics
+from bench.peers.topics import Figures
 
 RANGE = "ROS_AUTOMATIC_DISCOVERY_RANGE"
 
@@ -31,3 +33,19 @@ def test_the_agent_inherits_the_range_of_discovery_and_later_benches_do_not(monk
         next(topics.comparisons(1))
     assert ranges == ["LOCALHOST"]
     assert os.environ.get(RANGE) == before
+
+
+@pytest.mark.parametrize(
+    ("cpu_us", "error_us", "delay_us", "expected"),
+    [
+        (30.0, 9.0, 1040.0, ["passed", "passed", "passed"]),
+        (34.0, 9.0, 1040.0, ["failed", "passed", "passed"]),
+        (30.0, 11.0, 1040.0, ["passed", "failed", "passed"]),
+        (30.0, 9.0, 1060.0, ["passed", "passed", "failed"]),
+    ],
+)
+def test_each_figure_of_the_probe_has_its_own_promise(cpu_us, error_us, delay_us, expected):
+    scatter = [1.0, 1.001, 0.999]
+    plain = [Figures(100.0 * s, 100.0 * s, 1000.0 * s) for s in scatter]
+    probed = [Figures(cpu_us, error_us, delay_us)] * len(scatter)
+    assert verdicts(list(topics.of_load("load", probed, plain))) == expected
