@@ -264,6 +264,8 @@ __attribute__((noinline)) static bool next_chunk(void) {
   if (!enter(&entry)) return false;
   struct chunk *chunk = is_open() ? unused_chunk() : NULL;
   if (chunk) {
+    /* The file has the events of a full chunk, so the process need not keep its pages. */
+    if (current) madvise(current, sizeof *current, MADV_DONTNEED);
     chunk->thread = (uint32_t)syscall(SYS_gettid);
     current = chunk;
   }

@@ -357,6 +357,23 @@ def test_a_full_file_counts_the_lost_events(
     assert recording.lost > 20_000
 
 
+def test_recorded_events_do_not_stay_in_the_memory_of_the_process(
+    program: Path, environment: dict[str, str]
+) -> None:
+    def peak_kib(events: int) -> int:
+        with subprocess.Popen(
+            [program, str(events), "kill"], env=environment, stdout=subprocess.PIPE
+        ) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            status = Path(f"/proc/{process.pid}/status").read_text()
+            process.kill()
+        return int(status.split("VmHWM:")[1].split()[0])
+
+    # 300,000 events have 9.6 MB.
+    assert peak_kib(100_000) - peak_kib(1000) < 1000
+
+
 def test_the_library_is_built_once(environment: dict[str, str], tmp_path: Path) -> None:
     library = layer_library(WRAPPERS)
     made_ns = library.stat().st_mtime_ns
