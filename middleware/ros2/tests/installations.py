@@ -12,14 +12,27 @@ from wattwire.rig import CellBuild
 from wattwire.rig.builds import merge_env
 
 GRAPH_CPP = Path(__file__).with_name("graph_cpp")
+FAST_DDS = "rmw_fastrtps_cpp"
+"""The RMW that nodes use without RMW_IMPLEMENTATION."""
 
 
 def numbers_messages(build: CellBuild) -> bool:
-    """Return whether the RMW of a cell's build gives messages their `publication_sequence_number`.
+    """Return whether the RMW of a cell's build gives each message its number and its publisher.
 
-    rmw_cyclonedds_cpp does not.
+    rmw_cyclonedds_cpp gives neither `publication_sequence_number` nor the publisher's gid.
     """
-    return build.env.get("RMW_IMPLEMENTATION") != "rmw_cyclonedds_cpp"
+    return rmw_of(build) != "rmw_cyclonedds_cpp"
+
+
+def require_fast_dds(build: CellBuild, feature: str) -> None:
+    """Skip a test that uses a feature of Fast DDS if the RMW of a cell's build is another one."""
+    if (rmw := rmw_of(build)) != FAST_DDS:
+        pytest.skip(f"{rmw} has no {feature}")
+
+
+def rmw_of(build: CellBuild) -> str:
+    """Return the name of the RMW that nodes of a cell's build use."""
+    return build.env.get("RMW_IMPLEMENTATION") or FAST_DDS
 
 
 def built_cpp_nodes(build: CellBuild, folder: Path) -> Path:

@@ -16,7 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from middleware.ros2.tests.installations import built_cpp_nodes, numbers_messages
+from middleware.ros2.tests.installations import (
+    built_cpp_nodes,
+    numbers_messages,
+    require_fast_dds,
+)
 from wattwire.analysis.streams.numbers import (
     NO_STAMPS,
     OTHER_CLOCK,
@@ -186,6 +190,7 @@ def test_lost_messages_are_those_that_did_not_arrive(
     ros: Ros, domain: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A stopped probe cannot read its socket, so the kernel drops datagrams of best effort."""
+    require_fast_dds(ros.build, "FASTDDS_BUILTIN_TRANSPORTS")
     udp = {"FASTDDS_BUILTIN_TRANSPORTS": "UDPv4", "ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET"}
     for name, value in udp.items():
         monkeypatch.setenv(name, value)
@@ -277,6 +282,7 @@ LEASE = """<?xml version="1.0" encoding="UTF-8"?>
 @pytest.mark.quiet
 def test_a_publisher_that_returns_has_not_ended(ros: Ros, domain: str, tmp_path: Path) -> None:
     """A node that was stopped for longer than its lease returns with the same publishers."""
+    require_fast_dds(ros.build, "profile with a shorter lease")
     profile = tmp_path / "lease.xml"
     profile.write_text(LEASE)
     variables = {"FASTDDS_DEFAULT_PROFILES_FILE": str(profile)}
@@ -333,7 +339,10 @@ def test_two_publishers_of_a_topic_have_a_row_each(ros: Ros, odd: Watched) -> No
     first, second = streams(odd, "/shared")
     assert first.gid != second.gid
     assert first.messages > 50 and second.messages > 50
-    assert "/shared has 2 publishers, each with its own row" in texts(ros, odd)
+    if numbers_messages(ros.build):
+        assert "/shared has 2 publishers, each with its own row" in texts(ros, odd)
+    else:
+        assert "does not tell which node sent a message" in texts(ros, odd)
 
 
 def test_nodes_of_one_name_are_named(ros: Ros, odd: Watched) -> None:
@@ -524,7 +533,7 @@ def test_windows_are_stored_as_campaigns_that_can_be_compared(
         *_, row = campaign.summary().iter_rows(named=True)
         campaign.close()
         assert row["value.chatter_rate_hz"] == line["rate_hz"] > 0
-        assert row["value.chatter_lost"] == 0
+        assert row.get("value.chatter_lost") == (0 if numbers_messages(ros.build) else None)
         assert row["value.chatter_latency_p50_us"] == line["latency"]["p50_us"]
         assert row["cpu_share.probe"] > 0 and row["cpu_share.attached0"] > 0
         (cpu_us,) = (row[name] for name in row if name.endswith("_cpu_per_message_us"))
@@ -568,6 +577,7 @@ def test_the_perturbation_is_a_difference_per_pair(ros: Ros, domain: str, tmp_pa
 def test_a_killed_command_leaves_no_process_and_no_file(
     ros: Ros, domain: str, tmp_path: Path
 ) -> None:
+    require_fast_dds(ros.build, "segments of shared memory")
     env = {**os.environ, "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
     attempts = cache.folder() / "attempts"
     with graph(ros, [["talker.py", str(tmp_path / "talker")]], domain) as (talker,):
