@@ -602,5 +602,5 @@ def test_a_killed_command_leaves_no_process_and_no_file(
 def shared_memory(pid: int) -> set[Path]:
     """Return the segments of Fast DDS that a process has mapped. Ports belong to no process."""
     lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
-    paths = {Path(line.split()[-1]) for line in lines if "/dev/shm/fastdds_" in line}
+    paths = {Path(line.split()[-1]) for line in lines if "/dev/shm/fast" in line}
     return {path for path in paths if "port" not in path.name}
