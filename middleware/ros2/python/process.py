@@ -33,9 +33,10 @@ FOREIGN_VARIABLES = (
 )
 SHARED_MEMORY = Path("/dev/shm")
 DEAD_AGE_MIN_S = 60
-FAST_DDS_FILE = re.compile(r"(?:sem\.)?(fastdds_(?:port\d+|[0-9a-f]+))(?:_el|_sl|_mutex)?")
+# Fast DDS 2, which Humble and Jazzy have, names its files fastrtps_.
+FAST_DDS_FILE = re.compile(r"(?:sem\.)?(fast(?:dds|rtps)_(?:port\d+|[0-9a-f]+))(?:_el|_sl|_mutex)?")
 PROFILE_VARIABLES = ("FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE")
-SHARED_MEMORY_MAPPING = re.compile(r"/dev/shm/fastdds_", re.MULTILINE)
+SHARED_MEMORY_MAPPING = re.compile(r"/dev/shm/fast(?:dds|rtps)_")
 
 
 def domain_of(kit: Kit) -> int:
@@ -130,7 +131,7 @@ def transports_in_use(requested: str, rmw: str) -> str:
     shared_memory = SHARED_MEMORY_MAPPING.search(maps) is not None
     if requested == "udp" and shared_memory:
         raise MiddlewareFailed(
-            "settings.transports = udp, but Fast DDS has mapped shared memory (/dev/shm/fastdds_* "
+            "settings.transports = udp, but Fast DDS has mapped shared memory (/dev/shm/fast* "
             "in /proc/self/maps); this release ignores the profile"
         )
     return "default" if shared_memory else "udp"
@@ -168,14 +169,14 @@ def remove_dead_memory(folder: Path = SHARED_MEMORY) -> None:
     may be about to lock them. Ports remain, because a process may be about to reopen an old port.
     """
     groups: dict[str, list[Path]] = {}
-    for path in folder.glob("*fastdds_*"):
+    for path in folder.glob("*fast*"):
         match = FAST_DDS_FILE.fullmatch(path.name)
         if match:
             groups.setdefault(match.group(1), []).append(path)
     for name, files in groups.items():
         locks = [path for path in files if path.name.endswith(("_el", "_sl"))]
         # A segment without a lock file is being created.
-        if not locks or name.startswith("fastdds_port"):
+        if not locks or "_port" in name:
             continue
         # OSError: a process holds a lock, or another node is removing the same files.
         with ExitStack() as held, suppress(OSError):

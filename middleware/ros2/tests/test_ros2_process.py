@@ -112,6 +112,15 @@ def test_orphaned_files_are_removed_and_other_files_remain(
     assert names(memory) == {"fastdds_notes.txt", "sem.other_mutex", "fastdds_ffff", *PORTS}
 
 
+def test_orphaned_files_of_fast_dds_2_are_removed(
+    remove_dead: Callable[[Path], None], memory: Path
+) -> None:
+    for path in [*memory.iterdir()]:
+        path.rename(memory / path.name.replace("fastdds", "fastrtps"))
+    remove_dead(memory)
+    assert names(memory) == {name.replace("fastdds", "fastrtps") for name in PORTS}
+
+
 def test_files_of_a_running_process_remain(
     remove_dead: Callable[[Path], None], memory: Path
 ) -> None:

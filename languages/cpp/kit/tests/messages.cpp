@@ -101,9 +101,8 @@ std::string spec_text(const Case& c) {
                      : c.action() ? (c.sends() ? "action_client" : "action_server")
                                   : (c.sends() ? "client" : "server");
   Object spec;
-  for (const char* key :
-       {"run", "cell", "payload.literal", "tls.authority", "tls.certificate", "tls.key",
-        "security.governance", "security.permissions"})
+  for (const char* key : {"run", "cell", "payload.literal", "tls.authority", "tls.certificate",
+                          "tls.key", "security.governance", "security.permissions"})
     spec.add(key, "");
   for (const char* key :
        {"index", "phase_ns", "count_beyond", "warmup_ns", "quiet_ms", "linger_ms", "spin_ns"})

@@ -114,11 +114,13 @@ inline std::string transports_in_use(const std::string& requested, const std::st
   bool shared_memory = false;
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
-    shared_memory = shared_memory || line.find("/dev/shm/fastdds_") != std::string::npos;
+    for (const char* name : {"/dev/shm/fastdds_", "/dev/shm/fastrtps_"}) {
+      shared_memory = shared_memory || line.find(name) != std::string::npos;
+    }
   }
   if (requested == "udp" && shared_memory) {
     throw wattwire::MiddlewareFailed(
-        "settings.transports = udp, but Fast DDS has mapped shared memory (/dev/shm/fastdds_* in "
+        "settings.transports = udp, but Fast DDS has mapped shared memory (/dev/shm/fast* in "
         "/proc/self/maps); this release ignores the profile");
   }
   return shared_memory ? "default" : "udp";

@@ -18,9 +18,9 @@ inline constexpr const char* kSecurityVariables[] = {
 
 // File names in an enclave of SROS 2, and the spec keys of their contents.
 inline constexpr const char* kCredentials[][2] = {
-    {"identity_ca.cert.pem", "tls.authority"},    {"permissions_ca.cert.pem", "tls.authority"},
-    {"cert.pem", "tls.certificate"},              {"key.pem", "tls.key"},
-    {"governance.p7s", "security.governance"},    {"permissions.p7s", "security.permissions"},
+    {"identity_ca.cert.pem", "tls.authority"}, {"permissions_ca.cert.pem", "tls.authority"},
+    {"cert.pem", "tls.certificate"},           {"key.pem", "tls.key"},
+    {"governance.p7s", "security.governance"}, {"permissions.p7s", "security.permissions"},
 };
 
 // Sets ROS's variables of security. The enclave consists of links in the folder of the private key,

@@ -44,7 +44,9 @@ inline bool ends_with(const std::string& text, const std::string& end) {
 // an old one may be opened anew, and not locked yet, right now.
 inline void remove_dead_memory(const std::filesystem::path& folder = "/dev/shm") {
   namespace fs = std::filesystem;
-  const std::regex wanted("(?:sem\\.)?(fastdds_(?:port[0-9]+|[0-9a-f]+))(?:_el|_sl|_mutex)?");
+  // Fast DDS 2, which Humble and Jazzy have, names its files fastrtps_.
+  const std::regex wanted(
+      "(?:sem\\.)?(fast(?:dds|rtps)_(?:port[0-9]+|[0-9a-f]+))(?:_el|_sl|_mutex)?");
   std::error_code code;
   std::map<std::string, std::vector<fs::path>> groups;  // by name of the segment or port
   std::smatch match;
@@ -57,7 +59,7 @@ inline void remove_dead_memory(const std::filesystem::path& folder = "/dev/shm")
     HeldLocks locks;
     bool dead = true;
     bool locked = false;  // a segment without a lock is being made
-    if (name.rfind("fastdds_port", 0) == 0) continue;
+    if (name.find("_port") != std::string::npos) continue;
     for (const fs::path& file : files) {
       const auto written = fs::last_write_time(file, code);
       dead = dead && !code && written < old;
