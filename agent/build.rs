@@ -49,7 +49,7 @@ const TIERS: [&str; 4] = ["tick", "second", "edge", STREAM];
 /// The quantity of a stream meter that states how old its readings may be.
 const DELAY: &str = "delay";
 const UNITS: [&str; 8] = ["ns", "bytes", "uj", "uw", "celsius", "hz", "share", "count"];
-const SCOPES: [&str; 6] = ["machine", "package", "cpu", "process", "interface", "harness"];
+const SCOPES: [&str; 7] = ["machine", "package", "cpu", "gpu", "process", "interface", "harness"];
 const KINDS: [&str; 3] = ["measured", "estimate", "bound"];
 
 fn main() {

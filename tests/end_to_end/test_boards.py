@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -45,12 +46,23 @@ def test_each_board_has_its_name_and_its_source(capsys, board: str, name: str, s
     [
         ("pi4", "it has no sensor of its power"),
         ("pi4", "INA226 or INA238 with a shunt of 10 mΩ into the 5 V line"),
-        ("pi5", "they are parts and no source of energy"),
+        ("pi5", "they are parts and no source of energy; its meter: rpi_pmic"),
+        ("pi5", "INA226 or INA238 with a shunt of 10 mΩ into the 5 V line"),
         ("virtual-machine", "unless its host passes them on"),
     ],
 )
 def test_a_board_without_a_source_has_a_remedy(capsys, board: str, remedy: str) -> None:
     assert remedy in told(capsys, BOARDS / board)
+
+
+def test_the_meter_of_a_board_is_not_that_of_another(capsys) -> None:
+    assert "its meter: rpi_pmic" not in told(capsys, BOARDS / "pi4")
+
+
+def test_a_laptop_without_counters_has_its_battery(capsys, tmp_path: Path) -> None:
+    shutil.copytree(BOARDS / "laptop", tmp_path / "laptop")
+    shutil.rmtree(tmp_path / "laptop" / "0" / "sys" / "class" / "powercap")
+    assert "battery_power measures energy here" in told(capsys, tmp_path / "laptop")
 
 
 def test_a_folder_without_a_tree_is_refused(capsys, tmp_path: Path) -> None:

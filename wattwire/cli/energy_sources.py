@@ -32,11 +32,16 @@ Line = tuple[str, str, str]
 
 
 def energy_lines(meters: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> Iterator[Line]:
-    """Yield lines on the board, its preferred source of energy, and the meters outside of it."""
+    """Yield lines on the board, its preferred source of energy, and the meters outside of it.
+
+    The title of a meter that only one board has begins with the name of the board and a colon.
+    """
     board = str(facts.get("board", ""))
     board_text = next((text for name, text in BOARDS if board.startswith(name)), "")
     if board:
-        yield "board", "ok", board + (f": {board_text}" if board_text else "")
+        own = [m["name"] for m in meters if board.startswith(m["title"].split(":")[0])]
+        texts = [f": {board_text}" if board_text else "", f"; its meter: {own[0]}" if own else ""]
+        yield "board", "ok", board + "".join(texts)
     source = preferred_source(meters)
     if source is not None:
         meter, quantity = source

@@ -84,7 +84,8 @@ def test_a_replaced_attempt_does_not_count(tmp_path) -> None:
 
 def test_meters_that_are_absent_come_first_and_machines_have_all_facts(tmp_path) -> None:
     result = audit(evidence_of(tmp_path / "c"))
-    absent, present = result.meters
+    rail, absent, present = result.meters
+    assert (rail.meter, rail.reason) == ("rail_meter", "no address")
     assert (absent.meter, absent.reason, absent.grant) == (
         "wall_meter", "no device at /dev/wall0", "plug one in",
     )  # fmt: skip

@@ -229,6 +229,9 @@ def _too_short(frame: pl.DataFrame) -> Iterator[str]:
 
 
 def _absent_meters(evidence: Evidence) -> Iterator[AbsentMeter]:
+    """Yield the absent meters that would be a source of energy."""
     for _, meter in meters_of(evidence.reader.machine):
-        if meter.get("state") == "absent":
+        if meter.get("state") == "absent" and any(
+            quantity.get("rank") is not None for quantity in meter["quantities"]
+        ):
             yield AbsentMeter(meter["name"], str(meter.get("reason")))

@@ -71,6 +71,10 @@ def test_no_table_of_costs_has_a_run_above_the_capacity(tmp_path):
     assert result.is_energy_measured
 
 
+def test_an_absent_meter_without_a_rank_is_no_reason_for_missing_energy(evidence):
+    assert costs(evidence).absent_meters == (AbsentMeter("wall_meter", "no device at /dev/wall0"),)
+
+
 def test_the_section_names_absent_meters_where_no_meter_measured_energy():
     absent = (AbsentMeter("a", "no right"), AbsentMeter("b", "no sensor"))
     chart = Chart((), ("x",), "letter")
