@@ -65,9 +65,13 @@ class TraceClock:
 
 @dataclass(frozen=True)
 class PowerTrace:
-    """The energy of each valid run from the trace in `file`, and the relation of its clock."""
+    """The energy of each valid run from the trace in `file`, and the relation of its clock.
+
+    Without an alignment, `reason` states why, and there are no runs.
+    """
 
     file: str = ""
+    reason: str = ""
     period_s: float = 0.0
     rate_ppm: float = 0.0
     clocks: tuple[TraceClock, ...] = ()
@@ -110,14 +114,15 @@ def power_trace(evidence: Evidence) -> PowerTrace:
     times_s, powers_w = (readings[name].to_numpy() for name in ("time_s", "power_w"))
     clock = clock_of(loads, times_s, powers_w)
     if isinstance(clock, NotComputable):
-        return PowerTrace()
+        return PowerTrace(about["file"], clock.reason)
     alignment, trace = clock
     clocks = tuple(
         TraceClock(name, offset, (offset.high - offset.low) / 2)
         for name, offset in (("first", alignment.first), ("last", alignment.last))
     )
     runs = tuple(_energies(evidence, loads[0]["boundaries_ns"][0], alignment, trace, about))
-    return PowerTrace(about["file"], trace.period_s, alignment.relation.rate * 1e6, clocks, runs)
+    rate_ppm = alignment.relation.rate * 1e6
+    return PowerTrace(about["file"], "", trace.period_s, rate_ppm, clocks, runs)
 
 
 def _energies(

@@ -90,6 +90,21 @@ def test_a_campaign_without_a_trace_has_no_section(campaign: Campaign) -> None:
     assert topic_page("power_trace", PowerTrace()).section() is None
 
 
+def test_a_stored_trace_that_cannot_be_aligned_any_more_has_a_reason_on_the_page(
+    campaign: Campaign, tmp_path: Path
+) -> None:
+    trace = written(tmp_path / "t.csv", rows_of(campaign))
+    main(["report", str(campaign.path), "--trace", str(trace), *CLASS])
+    first, last = campaign.alignment_loads() or ()
+    # A resumed campaign makes another load, which is later than the end of the trace.
+    later_ns = [at + 900 * SECOND for at in last["boundaries_ns"]]
+    campaign.write_json(ALIGNMENT, {"loads": [first, {**last, "boundaries_ns": later_ns}]})
+    result = power_trace(gather(Campaign(campaign.path)))
+    assert result.file == "t.csv" and not result.runs and "the trace lasts" in result.reason
+    (sentence,) = topic_page("power_trace", result).section().parts
+    assert result.reason in sentence.words and "t.csv" in sentence.words
+
+
 BAD: dict[str, tuple[Callable, str, str]] = {
     "without the load": (lambda rows: [(t, 10 + t % 0.3) for t, _ in rows], "time_s,W", "contain"),
     "without a unit": (lambda rows: [(t, 1e3 * p) for t, p in rows], "time_s,power", "unit"),
