@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from wattwire.model.errors import AgentLostError, WattwireError
+from wattwire.model.outside_meters import CHIP_S, LEAD_S
 from wattwire.rig import AgentClient
 from wattwire.run.node_specs import SECOND_NS
-from wattwire.stats.series.alignment import CHIP_S, chips
+from wattwire.stats.series.alignment import chips
 
-LEAD_S = 0.5
-"""Time (s) from the start of the processes to the first chip, in which all of them start."""
+PHASE = "load for the alignment of a meter's clock"
+"""The phase of a campaign in which it makes the load."""
 PATIENCE_S = 10.0
 """Time (s) after the last chip, until which the processes must have ended."""
 

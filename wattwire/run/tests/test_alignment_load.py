@@ -9,11 +9,12 @@ import pytest
 
 from wattwire.cli.main import main
 from wattwire.model.errors import MissingError, WattwireError
+from wattwire.model.outside_meters import CHIPS
 from wattwire.rig import AgentClient
 from wattwire.rig.agent import find_agent
 from wattwire.run import alignment_load
 from wattwire.run.alignment_load import AlignmentLoad
-from wattwire.stats.series.alignment import CHIPS, chips
+from wattwire.stats.series.alignment import chips
 from wattwire.store import Campaign
 
 pytestmark = pytest.mark.slow
@@ -55,13 +56,26 @@ def test_a_load_that_does_not_end_is_an_error(
         agent.close()
 
 
+COMMANDS = {
+    "run": (
+        "run", "first-look", "--only", "middleware=udp,language=python,pattern=topic",
+        "--set", "plan.blocks=1", "--yes", "--plain", "--look",
+    ),
+    "try": (
+        "try", "udp/python", "--blocks", "1", "--for", "500ms", "--yes", "--plain", "--look",
+    ),
+    "exec": ("exec", "--for", "500ms", "--baseline", "200ms"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMMANDS)
 def test_the_loads_enclose_the_runs_of_a_campaign(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr(alignment_load, "CHIP_S", CHIP_S)
-    only = ["--only", "middleware=udp,language=python,pattern=topic", "--set", "plan.blocks=1"]
-    options = ["--yes", "--plain", "--no-report", "--align", "--campaign", str(tmp_path / "c")]
-    assert main(["run", "first-look", *only, *options]) == 0
+    options = ["--no-report", "--align", "--campaign", str(tmp_path / "c")]
+    command = ["--", "sleep", "60"] if name == "exec" else []
+    assert main([*COMMANDS[name], *options, *command]) == 0
     campaign = Campaign(tmp_path / "c")
     first, last = campaign.alignment_loads() or ()
     windows = [campaign.run(row["run"])["window"] for row in campaign.plan if row["run"]]

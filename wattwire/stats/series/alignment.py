@@ -21,12 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from wattwire.model.outside_meters import CHIP_S, CHIPS
 from wattwire.stats.results import Interval, NotComputable
 
 FloatArray = NDArray[np.float64]
 
-CHIPS = 63
-CHIP_S = 2.0
 REGISTER_BITS = 6
 READINGS_MIN = 20
 PEAK_MIN = 5.0

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from wattwire.model.outside_meters import CHIPS
 from wattwire.stats.results import Interval, NotComputable
 from wattwire.stats.series.alignment import (
-    CHIPS,
     Alignment,
     BoundedEnergy,
     ClockRelation,

@@ -12,9 +12,10 @@ from wattwire.analysis.dataset import gather
 from wattwire.analysis.topics.power_trace.numbers import PowerTrace, power_trace
 from wattwire.cli.main import main
 from wattwire.model.errors import EXIT_USAGE
+from wattwire.model.outside_meters import CHIPS
 from wattwire.report.tests.synthetic import SECOND, Shape, write_campaign
 from wattwire.report.topic_page import topic_page
-from wattwire.stats.series.alignment import CHIPS, chips
+from wattwire.stats.series.alignment import chips
 from wattwire.store import Campaign
 from wattwire.store.campaign import ALIGNMENT
 
