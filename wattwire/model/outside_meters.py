@@ -16,6 +16,8 @@ from wattwire.model.fields import given, needed, number, read_table
 
 WINDOWS_PER_READING = 20
 """Number of averaging times in the shortest window that a meter can measure."""
+SLACK_SHARE = 0.01
+"""Share by which a span may be shorter than its meter needs, because no wait is exact."""
 WINDOW_S_MAX = 3600.0
 CLASS_WORDS = 'a share in % and a power in W, such as "1.5 % + 0.3 W"'
 _NUMBER = r"(\d+(?:\.\d+)?)"

@@ -453,7 +453,11 @@ class CampaignRunner:
         if loads is None:
             return
         self._progress.event("phase", phase=PHASE)
-        load = AlignmentLoad(self._connect(), self.campaign.path / "agent" / "alignment").make()
+        # All hosts are on this machine, whose meters the first of them reads, as in a run.
+        name, reader = next(iter(self._connect_hosts().items()))
+        meters = self._addresses(self._connect_hosts())[name]
+        folder = self.campaign.path / "agent" / "alignment"
+        load = AlignmentLoad(self._connect(), folder, reader=reader.agent, meters=meters).make()
         self.campaign.write_json(ALIGNMENT, {"loads": [*loads, load]})
 
     def _report_exceptions(self) -> None:

@@ -54,7 +54,8 @@ def add_meters(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--align", action="store_true",
         help="make a pseudo-random load of two minutes on all cores before the first run and after "
-             "the last one, by which `wattwire report --trace` aligns the trace of an oscilloscope",
+             "the last one, which aligns the clocks of the meters of --meter, and the trace of an "
+             "oscilloscope in `wattwire report --trace`",
     )  # fmt: skip
 
 
