@@ -207,6 +207,11 @@ def _resumed(options: argparse.Namespace, catalog: Catalog, progress: Any) -> Ca
 
     if options.campaign:
         raise UsageError("--resume DIR already names the campaign; leave out --campaign")
+    if options.align:
+        raise UsageError(
+            "--align: found with --resume; allowed: for a new campaign. A campaign that began with "
+            "--align continues with it, and one without it has no load before its first run"
+        )
     document = None
     if options.study:
         _, _, document = _loaded(options, catalog, options.preset)
