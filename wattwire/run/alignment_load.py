@@ -14,7 +14,7 @@ import numpy as np
 
 from wattwire.model.deployment import Deployment
 from wattwire.model.errors import AgentLostError, WattwireError
-from wattwire.model.outside_meters import CHIP_S, LEAD_S, OutsideMeter
+from wattwire.model.outside_meters import CHIP_S, LEAD_S, REST_S, OutsideMeter
 from wattwire.rig import AgentClient
 from wattwire.run.node_specs import SECOND_NS
 from wattwire.run.results.convert import quantities_frame
@@ -79,6 +79,7 @@ class AlignmentLoad:
                 times_ns = np.array([self._times(log, end_ns) for log in logs], np.int64)
             finally:
                 self._agent.request("clean", run=self._token)
+            time.sleep(REST_S)
         schedule_ns = begin_ns + self._chip_ns * np.arange(len(chips()) + 1, dtype=np.int64)
         return {
             "boot_id": self._agent.hello["boot_id"],

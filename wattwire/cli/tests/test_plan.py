@@ -70,12 +70,12 @@ def test_a_run_lasts_its_window_its_baselines_its_drain_and_a_guess():
 def test_the_loads_of_an_alignment_are_in_a_plans_time_and_named(capsys):
     one = study()
     without, with_loads = (forecast(one, runs_of(one), align=align) for align in (False, True))
-    assert with_loads.seconds == pytest.approx(without.seconds + 2 * (63 * 2.0 + 0.5))
+    assert with_loads.seconds == pytest.approx(without.seconds + 2 * (0.5 + 63 * 2.0 + 10.0))
     assert with_loads.run_seconds == without.run_seconds
     assert printed_plan.alignment_lines(without) == []
     assert main(["plan", "kit-pacing", "--align"]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "before the first run and after the last one, 4 min 13 s of this time" in told
+    assert "before the first run and after the last one, 4 min 33 s of this time" in told
     assert "Next: wattwire run kit-pacing --align" in told
 
 

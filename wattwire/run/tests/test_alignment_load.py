@@ -27,6 +27,11 @@ READ_CHIP_S, PERIOD_S, LATE_S = 0.2, 0.1, 0.3
 
 
 @pytest.fixture(autouse=True)
+def no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alignment_load, "REST_S", 0.5)
+
+
+@pytest.fixture(autouse=True)
 def agent_is_built() -> None:
     try:
         find_agent()
@@ -80,6 +85,7 @@ def test_a_meter_is_read_during_the_load_and_aligned_by_it(
     times_s = (np.array(readings["t_ns"]) - origin_ns) / 1e9
     offset = clock_offset(times_s, np.array(readings["values"]) / 1e6, load, PERIOD_S)
     assert isinstance(offset, Interval), str(offset)
+    assert times_s[-1] > ours_s[-1]  # the readings of the last chip come late
     # The emulated meter sends the power at a time and not the mean before it.
     assert offset.estimate == pytest.approx(LATE_S - PERIOD_S / 2, abs=READ_CHIP_S / 2)
 
