@@ -16,11 +16,18 @@ from wattwire.model.fields import given, needed, number, read_table
 
 WINDOWS_PER_READING = 20
 """Number of averaging times in the shortest window that a meter can measure."""
+SLACK_SHARE = 0.01
+"""Share by which a span may be shorter than its meter needs, because no wait is exact."""
 WINDOW_S_MAX = 3600.0
 CLASS_WORDS = 'a share in % and a power in W, such as "1.5 % + 0.3 W"'
 _NUMBER = r"(\d+(?:\.\d+)?)"
 _CLASS = re.compile(rf"{_NUMBER}\s*%(?:\s*\+\s*{_NUMBER}\s*W)?|{_NUMBER}\s*W")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+CHIPS, CHIP_S, LEAD_S, REST_S = 63, 2.0, 0.5, 10.0
+"""Number and length (s) of the chips of a load that aligns a meter's clock, the time (s) before
+them, in which its processes start, and the time after them. Readings come late, so without this
+time the baseline of the next run would contain the load."""
+LOAD_S = LEAD_S + CHIPS * CHIP_S + REST_S
 STREAM = "stream"
 """The tier of meters outside the machine."""
 

@@ -1,22 +1,29 @@
-"""Make a pseudo-random load with known times, by which a trace of power is aligned later."""
+"""Make a pseudo-random load with known times, by which traces and outside meters are aligned."""
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import sys
 import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from wattwire.model.deployment import Deployment
 from wattwire.model.errors import AgentLostError, WattwireError
+from wattwire.model.outside_meters import CHIP_S, LEAD_S, REST_S, OutsideMeter
 from wattwire.rig import AgentClient
 from wattwire.run.node_specs import SECOND_NS
-from wattwire.stats.series.alignment import CHIP_S, chips
+from wattwire.run.results.convert import quantities_frame
+from wattwire.run.results.power import sources
+from wattwire.run.results.resources import Readings
+from wattwire.stats.series.alignment import chips
 
-LEAD_S = 0.5
-"""Time (s) from the start of the processes to the first chip, in which all of them start."""
+PHASE = "load for the alignment of a meter's clock"
+"""The phase of a campaign in which it makes the load."""
 PATIENCE_S = 10.0
 """Time (s) after the last chip, until which the processes must have ended."""
 
@@ -37,10 +44,21 @@ print(*times_ns)
 
 
 class AlignmentLoad:
-    """The load of `chips`, on all cores or on none, on the machine of an agent."""
+    """The load of `chips`, on all cores or on none, on the machine of an agent.
 
-    def __init__(self, agent: AgentClient, folder: Path, chip_s: float | None = None) -> None:
+    `reader` is the agent that reads the `meters` outside this machine during the load.
+    """
+
+    def __init__(
+        self,
+        agent: AgentClient,
+        folder: Path,
+        chip_s: float | None = None,
+        reader: AgentClient | None = None,
+        meters: Mapping[str, OutsideMeter] | None = None,
+    ) -> None:
         self._agent, self._folder = agent, folder.resolve()
+        self._reader, self._meters = reader or agent, meters or {}
         self._chip_ns = round((CHIP_S if chip_s is None else chip_s) * SECOND_NS)
         self._token = "ww" + secrets.token_hex(5)
 
@@ -48,17 +66,20 @@ class AlignmentLoad:
         """Make the load once, and return its times (CLOCK_MONOTONIC of the machine) as a document.
 
         `boundaries_ns` are the medians over the cores of the times that their processes observed,
-        and `late_ns` is the largest deviation of a core from the schedule.
+        and `late_ns` is the largest deviation of a core from the schedule. `meters` has the
+        readings of the first source of energy of each meter: times (ns) and values.
         """
         self._folder.mkdir(parents=True, exist_ok=True)
         cpus = self._agent.cpus["allowed"]
-        begin_ns = time.monotonic_ns() + round(LEAD_S * SECOND_NS)
-        end_ns = begin_ns + len(chips()) * self._chip_ns
-        try:
-            logs = [self._start(cpu, begin_ns) for cpu in cpus]
-            times_ns = np.array([self._times(log, end_ns) for log in logs], np.int64)
-        finally:
-            self._agent.request("clean", run=self._token)
+        with self._reading() as meters:
+            begin_ns = time.monotonic_ns() + round(LEAD_S * SECOND_NS)
+            end_ns = begin_ns + len(chips()) * self._chip_ns
+            try:
+                logs = [self._start(cpu, begin_ns) for cpu in cpus]
+                times_ns = np.array([self._times(log, end_ns) for log in logs], np.int64)
+            finally:
+                self._agent.request("clean", run=self._token)
+            time.sleep(REST_S)
         schedule_ns = begin_ns + self._chip_ns * np.arange(len(chips()) + 1, dtype=np.int64)
         return {
             "boot_id": self._agent.hello["boot_id"],
@@ -66,7 +87,37 @@ class AlignmentLoad:
             "levels": list(chips()),
             "boundaries_ns": np.median(times_ns, axis=0).astype(np.int64).tolist(),
             "late_ns": int(np.abs(times_ns - schedule_ns).max()),
+            "meters": meters,
         }
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[dict[str, Any]]:
+        """Read the meters during the block, and put their readings into the yielded document."""
+        readings: dict[str, Any] = {}
+        if not self._meters:
+            yield readings
+            return
+        path = self._folder / "readings.bin"
+        addresses = {name: meter.at for name, meter in self._meters.items()}
+        self._reader.request(
+            "sample_start", path=str(path), tick_hz=1.0, meters=list(addresses), subjects={},
+            marks_only=True, addresses=addresses,
+        )  # fmt: skip
+        series: list[dict[str, Any]] = []
+        try:
+            yield readings
+        finally:
+            series = self._reader.request("sample_stop")["series"]
+        sampled = Readings(quantities_frame("", Deployment(()), path, series))
+        for source in sources(series):
+            times_ns, values = sampled.of_meter(source.meter, source.quantity, source.subjects[0])
+            readings.setdefault(
+                source.meter,
+                {
+                    "quantity": source.quantity, "counter": source.counter,
+                    "t_ns": times_ns.tolist(), "values": values.tolist(),
+                },
+            )  # fmt: skip
 
     def _start(self, cpu: int, begin_ns: int) -> Path:
         """Start the process of a core, and return the file to which it writes its times."""

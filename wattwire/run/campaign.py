@@ -36,7 +36,7 @@ from wattwire.rig.agent import AgentError
 from wattwire.rig.builds import digest_of
 from wattwire.rig.harness_costs import harness_cost
 from wattwire.rig.stranger_calls import stranger_calls
-from wattwire.run.alignment_load import AlignmentLoad
+from wattwire.run.alignment_load import PHASE, AlignmentLoad
 from wattwire.run.crash import crash_point
 from wattwire.run.exec.command_run import CommandRun
 from wattwire.run.exec.process_rows import CommandResults
@@ -452,8 +452,12 @@ class CampaignRunner:
         loads = self.campaign.alignment_loads()
         if loads is None:
             return
-        self._progress.event("phase", phase="load for the alignment of a trace")
-        load = AlignmentLoad(self._connect(), self.campaign.path / "agent" / "alignment").make()
+        self._progress.event("phase", phase=PHASE)
+        # All hosts are on this machine, whose meters the first of them reads, as in a run.
+        name, reader = next(iter(self._connect_hosts().items()))
+        meters = self._addresses(self._connect_hosts())[name]
+        folder = self.campaign.path / "agent" / "alignment"
+        load = AlignmentLoad(self._connect(), folder, reader=reader.agent, meters=meters).make()
         self.campaign.write_json(ALIGNMENT, {"loads": [*loads, load]})
 
     def _report_exceptions(self) -> None:

@@ -16,7 +16,7 @@ from wattwire.design import PlannedRun
 from wattwire.hosts.reassembly import FRAGMENTED_FROM_BYTES, WAIT_MAX_S
 from wattwire.model.deployment import PATTERNS, node_count, sender_rate_hz
 from wattwire.model.flows import flow_parts
-from wattwire.model.outside_meters import WINDOWS_PER_READING, OutsideMeter
+from wattwire.model.outside_meters import LOAD_S, WINDOWS_PER_READING, OutsideMeter
 from wattwire.model.rig import NETNS
 from wattwire.model.study import PROOF, Plan, Study
 from wattwire.model.treatment import Treatment
@@ -73,12 +73,16 @@ GUESS = Expected()
 
 @dataclass(frozen=True)
 class Forecast:
-    """Forecast of a whole plan: seconds, bytes, and the source of the estimates (`basis`)."""
+    """Forecast of a whole plan: seconds, bytes, and the source of the estimates (`basis`).
+
+    `seconds` contains the `alignment_seconds` of the loads before and after the runs.
+    """
 
     seconds: float
     run_seconds: float
     disk_bytes: int
     basis: str
+    alignment_seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -165,11 +169,15 @@ def unreached_rates(
 
 
 def forecast(
-    study: Study, runs: Iterable[PlannedRun], expected: Mapping[str, Expected] | None = None
+    study: Study,
+    runs: Iterable[PlannedRun],
+    expected: Mapping[str, Expected] | None = None,
+    align: bool = False,
 ) -> Forecast:
     """Return the time and disk space of these runs, with one attempt each.
 
-    `expected` maps treatment keys to expected durations.
+    `expected` maps treatment keys to expected durations. With `align`, the time contains the loads
+    for the alignment of meters with their own clock.
     """
     planned = list(runs)
     expected_by_key = expected or {}
@@ -181,7 +189,8 @@ def forecast(
     )
     disk_bytes = sum(_run_bytes(study, run.treatment, run.control) for run in planned) + PAGE_BYTES
     mean_s = seconds / len(planned) if planned else 0.0
-    return Forecast(seconds, mean_s, disk_bytes, _basis(study, planned, expected_by_key))
+    basis, loads_s = _basis(study, planned, expected_by_key), 2 * LOAD_S if align else 0.0
+    return Forecast(seconds + loads_s, mean_s, disk_bytes, basis, loads_s)
 
 
 def run_seconds(

@@ -47,12 +47,14 @@ from wattwire.design import expand
 from wattwire.model.deployment import Request
 from wattwire.model.errors import EXIT_BAD_RESULT, EXIT_NOTHING_USABLE, EXIT_OK
 from wattwire.model.metrics import find
+from wattwire.model.outside_meters import LOAD_S
 from wattwire.model.study import parse_study
 from wattwire.model.verdict import Verdict
 from wattwire.model.words import MISSING, duration, listed, number, plural
 from wattwire.model.words import count as count_words
 from wattwire.report.topic_page import Sentences
 from wattwire.rig import host
+from wattwire.run.alignment_load import PHASE
 from wattwire.run.campaign import Options
 from wattwire.run.exec.command_run import WARM_UP, check_program
 from wattwire.run.exec.output import ValueReader
@@ -119,7 +121,7 @@ def execute(options: argparse.Namespace) -> int:
         catalog,
         _Progress(options.repeat, request, bool(options.variants)),
         (name, None, study),
-        Options(meters=meter_addresses.chosen(options, catalog)),
+        Options(meters=meter_addresses.chosen(options, catalog), align=options.align),
     )
     interrupted = False
     try:
@@ -217,6 +219,8 @@ class _Progress:
             print(f"wattwire: {text}{of_variant}", file=sys.stderr)
         elif kind == "phase" and fields["phase"] in ("window", WARM_UP):
             self._tell_phase(fields["phase"])
+        elif kind == "phase" and fields["phase"] == PHASE:
+            print(f"wattwire: {PHASE}: all cores, {LOAD_S:g} s", file=sys.stderr)
         elif kind == "note" and fields["text"] not in self._notes:
             self._notes.add(fields["text"])
             print(f"wattwire: {fields['text']}", file=sys.stderr)

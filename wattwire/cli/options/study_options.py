@@ -41,7 +41,7 @@ def add_look(verb: argparse.ArgumentParser) -> None:
 
 
 def add_meters(verb: argparse.ArgumentParser) -> None:
-    """Add --meter, the address of a meter outside this machine."""
+    """Add --meter, the address of a meter outside this machine, and --align for its clock."""
     verb.add_argument(
         "--meter",
         action="append",
@@ -51,6 +51,12 @@ def add_meters(verb: argparse.ArgumentParser) -> None:
         help="read this meter outside the machine, such as a power meter at the socket "
         "(repeatable); `wattwire doctor` lists their names",
     )
+    verb.add_argument(
+        "--align", action="store_true",
+        help="make a pseudo-random load of two minutes on all cores before the first run and after "
+             "the last one, which aligns the clocks of the meters of --meter, and the trace of an "
+             "oscilloscope in `wattwire report --trace`",
+    )  # fmt: skip
 
 
 def add_warm_up(verb: argparse.ArgumentParser) -> None:

@@ -15,7 +15,7 @@ from wattwire.model.errors import UsageError
 from wattwire.model.study import Study
 from wattwire.model.study import presets_of as named_presets
 from wattwire.model.words import count
-from wattwire.run.forecast import Expected, forecast
+from wattwire.run.forecast import Forecast
 
 WIDTH = 80
 LONG_S = 3600.0
@@ -28,28 +28,26 @@ def presets_of(catalog: Catalog, study: str) -> list[str]:
     return sorted(named_presets(read_toml(path), str(path)))
 
 
-def needs_confirmation(
-    study: Study, runs: Sequence[PlannedRun], expected: Mapping[str, Expected] | None = None
-) -> bool:
+def needs_confirmation(runs: Sequence[PlannedRun], estimate: Forecast) -> bool:
     """Return whether the user must confirm a plan: it is long, or a run has many processes."""
-    is_long = forecast(study, runs, expected).seconds > LONG_S
-    return is_long or any(node_count(run.treatment) > PROCESSES_MANY for run in runs)
+    return estimate.seconds > LONG_S or any(
+        node_count(run.treatment) > PROCESSES_MANY for run in runs
+    )
 
 
 def confirm_long(
     study: Study,
     runs: Sequence[PlannedRun],
     presets: Mapping[str, float],
-    expected: Mapping[str, Expected] | None = None,
+    estimate: Forecast,
 ) -> None:
     """Request confirmation of a long plan, or of runs with many processes.
 
     `presets` maps each preset of the study to its expected duration in seconds. Raises UsageError
     without a terminal, or if the answer is not yes.
     """
-    if not needs_confirmation(study, runs, expected):
+    if not needs_confirmation(runs, estimate):
         return
-    estimate = forecast(study, runs, expected)
     text = f"{study.heading}: {len(runs)} runs take about {duration_words(estimate.seconds)}."
     processes = max(node_count(run.treatment) for run in runs)
     if processes > PROCESSES_MANY:

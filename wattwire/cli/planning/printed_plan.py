@@ -97,9 +97,9 @@ def print_plan(options: argparse.Namespace, started_agent: Callable[[], AgentCli
     kept = prepared.treatments
     runs = prepared.plan(study.plan)
     expected = expectations(kept, prepared.cells, host.cores())
-    estimate = forecast(study, runs, expected)
+    estimate = forecast(study, runs, expected, options.align)
     print(wrapped(_headline(study, len(kept), runs, estimate, builds), WIDTH, hanging=""))
-    for line in _layer_lines(study, prepared, runs, expected):
+    for line in (*alignment_lines(estimate), *_layer_lines(study, prepared, runs, expected)):
         _say(line)
     if prepared.unselected:
         _say(f"part of the design: --only {options.only} skips "
@@ -211,6 +211,16 @@ def _layer_lines(
         )
     for reason, treatments in Counter(prepared.layer_gaps.values()).items():
         yield f"layers: not of {plural(treatments, 'treatment')}: {reason}"
+
+
+def alignment_lines(estimate: Forecast) -> list[str]:
+    """Return a line on the time of the loads for the alignment; empty without such loads."""
+    if not estimate.alignment_seconds:
+        return []
+    return [
+        "alignment: a load of all cores before the first run and after the last one, "
+        f"{duration_words(estimate.alignment_seconds)} of this time"
+    ]
 
 
 def _warm_up_lines(study: Study, treatments: Sequence[Treatment]) -> list[str]:
@@ -393,6 +403,7 @@ def run_command(options: argparse.Namespace) -> str:
     arguments += ["--preset", options.preset] if options.preset else []
     arguments += ["--rig", options.rig] if options.rig else []
     arguments += [word for meter in options.meters for word in ("--meter", meter)]
+    arguments += ["--align"] if options.align else []
     arguments += [word for change in options.changes for word in ("--set", change)]
     arguments += ["--warmup", options.warmup] if options.warmup else []
     arguments += ["--only", options.only] if options.only else []

@@ -119,6 +119,12 @@ def test_a_look_at_a_resumed_campaign_is_refused_with_the_way_that_works(tmp_pat
     assert f"wattwire report '{campaign}' --validity look=true" in capsys.readouterr().err
 
 
+def test_a_resumed_campaign_cannot_begin_to_align(tmp_path, capsys):
+    campaign = write_campaign(tmp_path / "c", Shape(blocks=2))
+    assert main(["run", "--resume", str(campaign), "--align"]) == 2
+    assert "no load before its first run" in capsys.readouterr().err
+
+
 REQUIRED = (home() / "requirements.in").read_text(encoding="utf-8").splitlines()
 LIBRARIES = tuple(
     name.removesuffix("-python").replace("-", "_")

@@ -67,6 +67,18 @@ def test_a_run_lasts_its_window_its_baselines_its_drain_and_a_guess():
     assert "a window of 7 s" in forecast(one, runs_of(one)).basis
 
 
+def test_the_loads_of_an_alignment_are_in_a_plans_time_and_named(capsys):
+    one = study()
+    without, with_loads = (forecast(one, runs_of(one), align=align) for align in (False, True))
+    assert with_loads.seconds == pytest.approx(without.seconds + 2 * (0.5 + 63 * 2.0 + 10.0))
+    assert with_loads.run_seconds == without.run_seconds
+    assert printed_plan.alignment_lines(without) == []
+    assert main(["plan", "kit-pacing", "--align"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "before the first run and after the last one, 4 min 33 s of this time" in told
+    assert "Next: wattwire run kit-pacing --align" in told
+
+
 def test_a_closed_loop_lasts_its_calls_and_says_so_instead_of_seconds():
     one = study(duration_s=7.0, loop="closed", count=2000)
     seconds = run_seconds(one, runs_of(one)[0].treatment)
@@ -182,7 +194,9 @@ def ask(monkeypatch, capsys, typed, terminal=True):
     one = study(duration_s=600.0, blocks=50)
     monkeypatch.setattr("sys.stdin", Terminal(typed) if terminal else io.StringIO(typed))
     monkeypatch.setattr("sys.stdout.isatty", lambda: terminal, raising=False)
-    confirmation.confirm_long(one, runs_of(one), {"quick": 60.0, "endless": 1e9})
+    confirmation.confirm_long(
+        one, runs_of(one), {"quick": 60.0, "endless": 1e9}, forecast(one, runs_of(one))
+    )
 
 
 def test_a_long_plan_is_asked_about_and_names_the_presets_that_are_shorter(monkeypatch, capsys):
@@ -206,14 +220,14 @@ def test_without_a_terminal_a_long_plan_is_refused_and_yes_is_named(monkeypatch,
 
 def test_a_short_plan_is_not_asked_about(monkeypatch):
     monkeypatch.setattr("builtins.input", lambda _: pytest.fail("asked"))
-    confirmation.confirm_long(study(), runs_of(study()), {})
+    confirmation.confirm_long(study(), runs_of(study()), {}, forecast(study(), runs_of(study())))
 
 
 def test_a_run_of_many_processes_is_asked_about_however_short(monkeypatch, capsys):
     one = study(pattern="service", clients=1000)
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     with pytest.raises(UsageError, match=r"1\u202f001 processes\..* --yes"):
-        confirmation.confirm_long(one, runs_of(one), {})
+        confirmation.confirm_long(one, runs_of(one), {}, forecast(one, runs_of(one)))
 
 
 def test_a_rate_that_earlier_runs_here_did_not_reach_is_named(empty_cache):

@@ -163,10 +163,10 @@ def _put_in(campaign: Campaign | ImportedCampaign, path: Path, class_text: str |
         raise UsageError(f"--trace-class: missing; allowed: {CLASS_WORDS}")
     accuracy = accuracy_class(class_text, "--trace-class")
     trace = power_trace.read(path)
-    clock = clock_of(campaign.alignment_loads(), trace.times_s, trace.powers_w)
+    about = {"file": path.name, "share": accuracy.share, "watts": accuracy.watts}
+    clock = clock_of(campaign.alignment_loads(), trace.times_s, trace.powers_w, about)
     if isinstance(clock, NotComputable):
         raise UsageError(f"{path}: {clock.reason}. The trace was not put in.")
-    about = {"file": path.name, "share": accuracy.share, "watts": accuracy.watts}
     columns = {"time_s": trace.times_s, "power_w": trace.powers_w}
     campaign.write_trace(pl.DataFrame(columns), about)
 

@@ -61,11 +61,6 @@ def add_to(verbs: Any) -> None:
     )
     study_options.add_look(verb)
     verb.add_argument(
-        "--align", action="store_true",
-        help="make a pseudo-random load of two minutes on all cores before the first run and after "
-             "the last one, by which `wattwire report --trace` aligns the trace of an oscilloscope",
-    )  # fmt: skip
-    verb.add_argument(
         "--yes", action="store_true",
         help="do not ask for confirmation of a long plan or of many processes",
     )  # fmt: skip
@@ -188,13 +183,14 @@ def _ask_first(options: argparse.Namespace, catalog: Catalog) -> None:
         return study, prepared.plan(study.plan), expected
 
     study, runs, expected = planned(options.preset, warn=True)
-    if options.yes or not needs_confirmation(study, runs, expected):
+    estimate = forecast(study, runs, expected, options.align)
+    if options.yes or not needs_confirmation(runs, estimate):
         return
     presets = {}
     for name in presets_of(catalog, options.study):
         with contextlib.suppress(WattwireError):  # skip a preset that cannot be run on this machine
-            presets[name] = forecast(*planned(name)).seconds
-    confirm_long(study, runs, presets, expected)
+            presets[name] = forecast(*planned(name), options.align).seconds
+    confirm_long(study, runs, presets, estimate)
 
 
 def _warn(study: Study, prepared: Prepared) -> None:
@@ -211,6 +207,11 @@ def _resumed(options: argparse.Namespace, catalog: Catalog, progress: Any) -> Ca
 
     if options.campaign:
         raise UsageError("--resume DIR already names the campaign; leave out --campaign")
+    if options.align:
+        raise UsageError(
+            "--align: found with --resume; allowed: for a new campaign. A campaign that began with "
+            "--align continues with it, and one without it has no load before its first run"
+        )
     document = None
     if options.study:
         _, _, document = _loaded(options, catalog, options.preset)

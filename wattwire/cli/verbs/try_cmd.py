@@ -17,7 +17,7 @@ from wattwire.cli.own_agent import agent_here
 from wattwire.cli.planning.builds_ahead import build_words, builds_ahead
 from wattwire.cli.planning.confirmation import confirm_long
 from wattwire.cli.planning.percentiles_ahead import too_few_lines
-from wattwire.cli.planning.printed_plan import cautions_here
+from wattwire.cli.planning.printed_plan import alignment_lines, cautions_here
 from wattwire.cli.planning.rates_ahead import rate_lines
 from wattwire.cli.quantities import duration_s, size_bytes
 from wattwire.cli.screen import duration_words, make_progress
@@ -42,7 +42,7 @@ from wattwire.model.validity import VALIDITY
 from wattwire.model.warm_up import AUTO_WORD
 from wattwire.model.words import listed, plural
 from wattwire.rig import Builder, host
-from wattwire.run.forecast import expectations, forecast
+from wattwire.run.forecast import Forecast, expectations, forecast
 from wattwire.run.resolve_cells import Prepared, prepare
 from wattwire.store import Campaign
 
@@ -139,13 +139,13 @@ def try_cells(options: argparse.Namespace) -> int:
         prepared = prepare(study, catalog, Builder(agent, look=True) if agent else None)
     runs = prepared.plan(study.plan)
     expected = expectations(prepared.treatments, prepared.cells, host.cores())
+    estimate = forecast(study, runs, expected, options.align)
     if not options.yes:
-        confirm_long(study, runs, {}, expected)
+        confirm_long(study, runs, {}, estimate)
     stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     directory = Path(options.campaign or f"campaigns/{NAME}-{stamp}")
     if not options.json:
-        seconds = forecast(study, runs, expected).seconds
-        _announce(study, runs, seconds, prepared, is_default=not options.cores)
+        _announce(study, runs, estimate, prepared, is_default=not options.cores)
     _measure(options, catalog, document, directory)
     return _close(options, directory)
 
@@ -153,13 +153,13 @@ def try_cells(options: argparse.Namespace) -> int:
 def _announce(
     study: Study,
     runs: Sequence[PlannedRun],
-    seconds: float,
+    estimate: Forecast,
     prepared: Prepared,
     is_default: bool,
 ) -> None:
     headline = (
         f"{study.heading}: {plural(len(runs), 'run')} in {plural(study.plan.blocks, 'block')}, "
-        f"about {duration_words(seconds)}."
+        f"about {duration_words(estimate.seconds)}."
     )
     with agent_here() as agent:
         builds = builds_ahead(prepared.cells, Builder(agent) if agent else None)
@@ -170,6 +170,7 @@ def _announce(
     reasons = (f"Skipped: {reason}." for reason in dict.fromkeys(cause for _, cause in skipped))
     closed = "In closed loop, --for has no effect; a run ends after its calls (--set count=CALLS)."
     notes = [closed] if study.held.get("loop") == "closed" else []
+    notes += [f"{text[:1].upper()}{text[1:]}." for text in alignment_lines(estimate)]
     treatments = prepared.treatments
     notes += [f"{text}.{DEFAULT_NOTE if is_default else ''}" for text in placements]
     notes += [f"{text[:1].upper()}{text[1:]}." for text in rate_lines(treatments)]
@@ -190,8 +191,8 @@ def _measure(
             path = Path(folder) / "study.toml"
             head = HEAD.format(command=shlex.join(["wattwire", *options.typed]))
             path.write_text(head + to_toml(document), encoding="utf-8")
-            meters = Options(meters=meter_addresses.chosen(options, catalog))
-            runner = campaigns.begin(directory, catalog, progress, (NAME, path, document), meters)
+            settings = Options(meters=meter_addresses.chosen(options, catalog), align=options.align)
+            runner = campaigns.begin(directory, catalog, progress, (NAME, path, document), settings)
         campaigns.execute(runner)
     finally:
         progress.close()

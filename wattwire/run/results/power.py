@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from wattwire.model.outside_meters import WINDOWS_PER_READING
+from wattwire.model.outside_meters import SLACK_SHARE, WINDOWS_PER_READING
 from wattwire.run.node_specs import SECOND_NS
 from wattwire.run.results.resources import Readings
 
@@ -24,8 +24,6 @@ HOLE_NS = 2_500_000_000
 HOLE_SHARE = 0.1
 MARK_NS = 100_000_000
 """Maximum time (ns) between a mark and the reading that belongs to it."""
-SLACK_SHARE = 0.01
-"""Share by which a span may be shorter than its meter needs, because no wait is exact."""
 
 Span = tuple[int, int]
 

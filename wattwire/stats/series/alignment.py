@@ -21,12 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from wattwire.model.outside_meters import CHIP_S, CHIPS
 from wattwire.stats.results import Interval, NotComputable
 
 FloatArray = NDArray[np.float64]
 
-CHIPS = 63
-CHIP_S = 2.0
 REGISTER_BITS = 6
 READINGS_MIN = 20
 PEAK_MIN = 5.0
@@ -41,6 +40,8 @@ GAP_PERIODS = 2
 """Number of periods between two readings from which they have a gap."""
 JITTER_SHARE = 0.05
 """Share of a gap by which the times of readings may vary."""
+OFFSETS_S = (-10.0, 10.0)
+"""Range of the offsets (s) of readings that have our times."""
 RATE_MAX = 1e-3
 """Largest rate of a trace's clock, as a share: 20 times that of a common oscillator."""
 
@@ -112,7 +113,7 @@ def clock_offset(
     powers_w: Sequence[float] | FloatArray,
     load: Load,
     window_s: float,
-    range_s: tuple[float, float] = (-10.0, 10.0),
+    range_s: tuple[float, float] = OFFSETS_S,
     confidence: float = 0.95,
 ) -> Interval | NotComputable:
     """Return the offset (s) of a meter's clock at the middle of a load: its stamp minus our time.
@@ -246,13 +247,16 @@ def bounded_energy(
 
     `class_terms` are a share of the power and a power (W). At each edge, the time is known to the
     half-width of the offset and to the meter's own time, so the term of an edge is their sum times
-    the range of the powers around it.
+    the range of the powers around it. A part of the span without readings, of at most GAP_PERIODS
+    `window_s`, has the power of the nearest reading; its time is added to that of its edge, whose
+    range is that of all powers.
     """
     begin_s, end_s = span_s
     seconds = end_s - begin_s
     slack_s = half_width_s + window_s
-    if ends_s.size < 2 or ends_s[0] - window_s > begin_s or ends_s[-1] < end_s:
-        first, last = (ends_s[0] - window_s, ends_s[-1]) if ends_s.size else (0.0, 0.0)
+    first, last = (ends_s[0] - window_s, ends_s[-1]) if ends_s.size else (0.0, 0.0)
+    missing_s = (max(0.0, first - begin_s), max(0.0, end_s - last))
+    if ends_s.size < 2 or max(missing_s) > GAP_PERIODS * window_s:
         return NotComputable(
             f"the readings cover {first:.1f} s to {last:.1f} s, and the span is {begin_s:.1f} s to "
             f"{end_s:.1f} s"
@@ -261,13 +265,17 @@ def bounded_energy(
     widest_s = float(np.diff(ends_s[inside]).max(initial=0.0))
     if widest_s > GAP_PERIODS * window_s * (1 + JITTER_SHARE):
         return NotComputable(f"the readings have a gap of {widest_s:.1f} s in the span")
-    begin_j, end_j = np.interp((begin_s, end_s), ends_s, _totals_j(ends_s, powers_w))
+    knots_s = np.concatenate(([min(begin_s, first)], ends_s, [max(end_s, last)]))
+    knots_w = np.concatenate(([0.0], powers_w, powers_w[-1:]))
+    begin_j, end_j = np.interp((begin_s, end_s), knots_s, _totals_j(knots_s, knots_w))
     joules = float(end_j - begin_j)
     edges_j = 0.0
-    for edge_s in span_s:
-        around = powers_w[np.abs(ends_s - window_s / 2 - edge_s) <= slack_s + window_s]
+    for edge_s, lacking_s in zip(span_s, missing_s, strict=True):
+        near = np.abs(ends_s - window_s / 2 - edge_s) <= slack_s + window_s
+        # No reading tells the power beyond the first and the last one.
+        around = powers_w if lacking_s else powers_w[near]
         if around.size:
-            edges_j += float(np.ptp(around)) * (half_width_s + window_s / 2)
+            edges_j += float(np.ptp(around)) * (half_width_s + window_s / 2 + lacking_s)
     share, watts = class_terms
     class_j = share * abs(joules) + watts * seconds
     return BoundedEnergy(joules, edges_j, resolution_w / 2 * seconds, class_j)
@@ -288,6 +296,11 @@ class Trace:
 
     times_s: FloatArray
     powers_w: FloatArray
+
+    @classmethod
+    def of_counter(cls, times_s: FloatArray, joules: FloatArray) -> Trace:
+        """Return the mean powers between the readings of a counter of energy (J)."""
+        return cls(times_s[1:], np.diff(joules) / np.diff(times_s))
 
     @property
     def period_s(self) -> float:
@@ -327,16 +340,28 @@ def aligned(trace: Trace, first: Load, last: Load) -> Alignment | NotComputable:
     lags_s = _lags(readings, first, last, window_s)
     if isinstance(lags_s, NotComputable):
         return lags_s
+    ranges_s = [(lag_s - 2 * window_s, lag_s + 2 * window_s) for lag_s in lags_s]
+    return aligned_near((first, last), (readings, readings), window_s, ranges_s)
+
+
+def aligned_near(
+    loads: tuple[Load, Load],
+    readings: tuple[Trace, Trace],
+    window_s: float,
+    ranges_s: Sequence[tuple[float, float]] = (OFFSETS_S, OFFSETS_S),
+) -> Alignment | NotComputable:
+    """Return the clock of a meter from its readings at each load, whose stamps are near our times.
+
+    `ranges_s` are the ranges of the offsets (s), by default those of readings as they come.
+    """
     offsets = []
-    for load, lag_s in zip((first, last), lags_s, strict=True):
-        around_s = (lag_s - 2 * window_s, lag_s + 2 * window_s)
-        offset = clock_offset(readings.times_s, readings.powers_w, load, window_s, around_s)
+    for load, trace, range_s in zip(loads, readings, ranges_s, strict=True):
+        offset = clock_offset(trace.times_s, trace.powers_w, load, window_s, range_s)
         if isinstance(offset, NotComputable):
             return offset
-        offsets.append(offset)
-    before, after = offsets
-    relation = ClockRelation.of([(first.middle_s, before), (last.middle_s, after)])
-    return Alignment(before, after, relation)
+        offsets.append((load.middle_s, offset))
+    (_, before), (_, after) = offsets
+    return Alignment(before, after, ClockRelation.of(offsets))
 
 
 def _lags(

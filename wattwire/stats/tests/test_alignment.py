@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from wattwire.model.outside_meters import CHIPS
 from wattwire.stats.results import Interval, NotComputable
 from wattwire.stats.series.alignment import (
-    CHIPS,
     Alignment,
     BoundedEnergy,
     ClockRelation,
@@ -153,3 +153,22 @@ def test_readings_with_a_gap_or_of_a_part_have_no_energy(keep, text: str) -> Non
     ends = ends[keep(ends)]
     energy = bounded_energy(ends, np.full(ends.size, 20.0), SPAN_S, WINDOW_S, 0.01, 0.1, CLASS)
     assert isinstance(energy, NotComputable) and text in str(energy)
+
+
+@pytest.mark.parametrize("edge", [0, 1])
+def test_a_span_without_its_first_or_last_reading_has_a_wider_bound(edge: int) -> None:
+    ends = np.arange(SPAN_S[0] - 10.0, SPAN_S[1] + 10.5)
+    powers = np.where(ends % 20 < 10, 20.0, 10.0)
+    lacking_s = 1.5
+    limit = SPAN_S[edge] + (lacking_s + 1.0 if edge == 0 else -lacking_s)
+    keep = ends >= limit if edge == 0 else ends <= limit
+    settings = (SPAN_S, WINDOW_S, 0.01, 0.1, CLASS)
+    whole, part = (
+        bounded_energy(ends[kept], powers[kept], *settings) for kept in (keep | True, keep)
+    )
+    assert isinstance(whole, BoundedEnergy) and isinstance(part, BoundedEnergy)
+    assert part.edges_j > whole.edges_j + 10.0
+    assert abs(part.joules - whole.joules) <= part.bound_j
+    constant = bounded_energy(ends[keep], np.full(int(keep.sum()), 20.0), *settings)
+    assert isinstance(constant, BoundedEnergy)
+    assert constant.joules == pytest.approx(20.0 * (SPAN_S[1] - SPAN_S[0]))

@@ -12,9 +12,10 @@ from wattwire.analysis.dataset import gather
 from wattwire.analysis.topics.power_trace.numbers import PowerTrace, power_trace
 from wattwire.cli.main import main
 from wattwire.model.errors import EXIT_USAGE
+from wattwire.model.outside_meters import CHIPS
 from wattwire.report.tests.synthetic import SECOND, Shape, write_campaign
 from wattwire.report.topic_page import topic_page
-from wattwire.stats.series.alignment import CHIPS, chips
+from wattwire.stats.series.alignment import chips
 from wattwire.store import Campaign
 from wattwire.store.campaign import ALIGNMENT
 
@@ -88,6 +89,21 @@ def test_the_trace_gives_the_planted_energy_within_its_bound(
 def test_a_campaign_without_a_trace_has_no_section(campaign: Campaign) -> None:
     assert power_trace(gather(campaign)) == PowerTrace()
     assert topic_page("power_trace", PowerTrace()).section() is None
+
+
+def test_a_stored_trace_that_cannot_be_aligned_any_more_has_a_reason_on_the_page(
+    campaign: Campaign, tmp_path: Path
+) -> None:
+    trace = written(tmp_path / "t.csv", rows_of(campaign))
+    main(["report", str(campaign.path), "--trace", str(trace), *CLASS])
+    first, last = campaign.alignment_loads() or ()
+    # A resumed campaign makes another load, which is later than the end of the trace.
+    later_ns = [at + 900 * SECOND for at in last["boundaries_ns"]]
+    campaign.write_json(ALIGNMENT, {"loads": [first, {**last, "boundaries_ns": later_ns}]})
+    result = power_trace(gather(Campaign(campaign.path)))
+    assert result.file == "t.csv" and not result.runs and "the trace lasts" in result.reason
+    (sentence,) = topic_page("power_trace", result).section().parts
+    assert result.reason in sentence.words and "t.csv" in sentence.words
 
 
 BAD: dict[str, tuple[Callable, str, str]] = {

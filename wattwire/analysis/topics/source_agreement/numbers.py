@@ -3,6 +3,9 @@
 How: the ratio of the powers in the window, per run. The geometric mean has a t interval over runs.
 The difference has a t interval, too, and is compared with the sum of what both vendors state for
 their meters at this power. Two sources disagree if the whole interval is beyond this sum.
+A meter outside has its own clock. In a campaign with loads (--align), its readings at them give its
+offset, and thus the energy of each run with a bound (`wattwire.analysis.aligned_energy`). Meters
+inside the machine share our clock and are not aligned.
 What it misses: a source inside the machine, such as the processor's counter, has no class here, and
 it measures a part of what a meter at the socket measures. Its ratio is then no disagreement.
 """
@@ -17,7 +20,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from wattwire.analysis.aligned_energy import LoadOffset, WindowEnergy
 from wattwire.analysis.dataset import Evidence, column, window_seconds
+from wattwire.analysis.topics.source_agreement.aligned_meters import Facts, aligned_meters
 from wattwire.model.outside_meters import AccuracyClass
 from wattwire.stats import Interval, NotComputable, TooFew
 from wattwire.stats.blocked import geometric_mean, mean_interval
@@ -107,14 +112,24 @@ class SourceAgreement:
     pairs: tuple[Pair, ...] = ()
     bounds: tuple[Bound, ...] = ()
     answering: tuple[Answering, ...] = ()
+    clocks: tuple[LoadOffset, ...] = ()
+    energies: tuple[WindowEnergy, ...] = ()
 
 
 def source_agreement(evidence: Evidence) -> SourceAgreement:
     """Return the pairs of sources of the valid runs."""
     if evidence.imported:
         return SourceAgreement()
+    aligned = tuple(aligned_meters(evidence, _facts(evidence)))
+    energies = tuple(energy for meter in aligned for energy in meter.energies)
+    bounded = {energy.source for energy in energies if energy.joules is not None}
     return SourceAgreement(
-        True, tuple(pairs_of(evidence)), tuple(_bounds(evidence)), tuple(_answering(evidence))
+        True,
+        tuple(pairs_of(evidence)),
+        tuple(bound for bound in _bounds(evidence) if bound.source not in bounded),
+        tuple(_answering(evidence)),
+        tuple(clock for meter in aligned for clock in meter.clocks),
+        energies,
     )
 
 
@@ -171,13 +186,7 @@ def _bounds(evidence: Evidence) -> Iterator[Bound]:
         yield Bound(str(source), int(known.sum()), power_w, class_w, edges_w)
 
 
-@dataclass(frozen=True)
-class _Facts:
-    accuracy: AccuracyClass
-    window_s: float
-
-
-def _facts(evidence: Evidence) -> dict[str, _Facts]:
+def _facts(evidence: Evidence) -> dict[str, Facts]:
     """Return the facts of each meter outside, by its name.
 
     A run on a rig adds the powers of all measured machines, so the powers (W) that the vendors
@@ -188,7 +197,7 @@ def _facts(evidence: Evidence) -> dict[str, _Facts]:
     for meter in meters:
         by_name.setdefault(meter["name"], []).append(meter)
     return {
-        name: _Facts(
+        name: Facts(
             AccuracyClass(max(m["share"] for m in of_name), sum(m["watts"] for m in of_name)),
             max(m["window_s"] for m in of_name),
         )

@@ -56,7 +56,7 @@ def test_the_bound_of_a_meter_outside_is_the_sum_of_its_class_and_the_ends_of_th
         }
     )
     meters = [{"name": "one", "share": 0.01, "watts": 0.1, "window_s": 1.0}]
-    reader = SimpleNamespace(machine={"outside_meters": meters})
+    reader = SimpleNamespace(machine={"outside_meters": meters}, alignment_loads=lambda: None)
     info = {"answers": 50, "faults": 2, "thread_cpu_ns": 5e6, "fault_texts": {"noise": 2}}
     series = [{"meter": "one", "info": info}, {"meter": "one", "info": info}]
     sampling = {"series": series, "ticks": 500, "period_ns": 1e8}
@@ -78,7 +78,7 @@ def test_without_a_tick_the_share_of_a_core_has_a_reason_and_no_number() -> None
     series = [{"meter": "one", "info": {"answers": 0, "faults": 3, "thread_cpu_ns": 5e6}}]
     sampling = {"series": series, "ticks": 0, "period_ns": 1e8}
     meter = {"name": "one", "share": 0.0, "watts": 0.0, "window_s": 1.0}
-    reader = SimpleNamespace(machine={"outside_meters": [meter]})
+    reader = SimpleNamespace(machine={"outside_meters": [meter]}, alignment_loads=lambda: None)
     evidence = SimpleNamespace(
         imported=False, usable=pl.DataFrame(), reader=reader, runs={"r1": {"sampling": sampling}}
     )
@@ -97,7 +97,7 @@ def test_sources_of_several_machines_have_no_pair_and_their_classes_add_up() -> 
     meters = [known | {"host": "robot"}, known | {"host": "edge", "share": 0.02}]
     evidence = SimpleNamespace(
         imported=False, usable=pl.DataFrame(rows), runs={},
-        reader=SimpleNamespace(machine={"outside_meters": meters}),
+        reader=SimpleNamespace(machine={"outside_meters": meters}, alignment_loads=lambda: None),
     )  # fmt: skip
     result = source_agreement(evidence)
     assert [(one.first, one.second, one.runs) for one in result.pairs] == [
