@@ -60,7 +60,7 @@ MIDDLEWARE_KEYS: dict[str, Any] = {
 }  # fmt: skip
 NODE_KEYS: dict[str, Any] = {
     **CELL_KEYS, "language": str, "wire": str, "imports": str, "remark": str,
-    "settings": {"*": {"allowed": list, "because": str}},
+    "settings": {"*": {"allowed": list, "because": str}}, "layers": {"absent": str},
     "emulated": {"device": str, "clock_hz": float, "cycles_per_instruction": [float]},
 }  # fmt: skip
 KIND_WORDS = {
