@@ -49,6 +49,7 @@ SERVICE_KEYS: dict[str, Any] = {
 ENVIRONMENT_KEYS: dict[str, Any] = {
     "requires": WORDS, "inputs": WORDS, "commands": COMMANDS, "exports": str, "timeout_s": float,
     "host_env": WORDS, "host_env_with": WORDS, "host_files": WORDS, "expected_s": float,
+    "offline": str,
 }  # fmt: skip
 MIDDLEWARE_KEYS: dict[str, Any] = {
     "title": str, "payload_bytes_max": int, "record_bytes_max": int, "reach": str,
