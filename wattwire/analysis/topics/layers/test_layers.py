@@ -104,6 +104,11 @@ def test_messages_that_were_not_taken_are_stated_on_page_and_terminal() -> None:
     assert any(stated in text for text in page.texts) and stated in lines
     assert "Without any message taken: /a (/s → /deaf)" in lines
     (table,) = (part for _, part in page.parts if getattr(part, "id", "") == "layers-topics")
+    cells = [table.text(column, table.rows[0]) for column in table.columns]
+    titles = [column.title for column in table.columns]
+    assert [cells[titles.index(t)] for t in ("published", "taken", "not taken")] == ["10", "9", "1"]
+    row = next(line.split() for line in lines.splitlines() if "/s → /r" in line)
+    assert row[5:7] == ["9", "1"]
     assert "not taken" in str(table) and "p50 of those taken" in str(table)
     assert "include the recording of the layers" in lines
 
