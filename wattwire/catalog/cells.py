@@ -201,6 +201,12 @@ class Cell:
         return {**defaults, **unsupported}
 
     @property
+    def layer_gap(self) -> str | None:
+        """Return the reason why no layers of this cell's messages can be recorded, else None."""
+        absent: str | None = self.document.get("layers", {}).get("absent")
+        return absent and f"{self.name} has no layers, because {absent}"
+
+    @property
     def emulated(self) -> dict[str, Any]:
         """Return the emulated device that answers for this cell's server; {} if none is."""
         table: dict[str, Any] = self.document.get("emulated", {})

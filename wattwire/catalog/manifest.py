@@ -49,6 +49,7 @@ SERVICE_KEYS: dict[str, Any] = {
 ENVIRONMENT_KEYS: dict[str, Any] = {
     "requires": WORDS, "inputs": WORDS, "commands": COMMANDS, "exports": str, "timeout_s": float,
     "host_env": WORDS, "host_env_with": WORDS, "host_files": WORDS, "expected_s": float,
+    "offline": str,
 }  # fmt: skip
 MIDDLEWARE_KEYS: dict[str, Any] = {
     "title": str, "payload_bytes_max": int, "record_bytes_max": int, "reach": str,
@@ -60,7 +61,7 @@ MIDDLEWARE_KEYS: dict[str, Any] = {
 }  # fmt: skip
 NODE_KEYS: dict[str, Any] = {
     **CELL_KEYS, "language": str, "wire": str, "imports": str, "remark": str,
-    "settings": {"*": {"allowed": list, "because": str}},
+    "settings": {"*": {"allowed": list, "because": str}}, "layers": {"absent": str},
     "emulated": {"device": str, "clock_hz": float, "cycles_per_instruction": [float]},
 }  # fmt: skip
 KIND_WORDS = {

@@ -178,9 +178,10 @@ def _refuse(
     command = commands.choices[getattr(options, COMMAND)]
     option_names = [name for name in command._option_string_actions if name.startswith("--")]
     hints = (_hint(word, typed, option_names) for word in unknown_arguments if word[:2] == "--")
-    command.error(
-        f"unrecognized arguments: {' '.join(unknown_arguments)}.{next(filter(None, hints), '')}"
-    )
+    hint = next(filter(None, hints), "")
+    if "--" not in typed and any(a.nargs == argparse.REMAINDER for a in command._actions):
+        hint += " If this is an option of the command to measure, write -- before that command."
+    command.error(f"unrecognized arguments: {' '.join(unknown_arguments)}.{hint}")
 
 
 def _hint(word: str, typed: Sequence[str], option_names: Sequence[str]) -> str:

@@ -9,12 +9,28 @@ from pathlib import Path
 from typing import Any
 
 from wattwire.catalog import Catalog, Cell
-from wattwire.catalog.bags import REMARKS, bag_topology, is_bag, names_no_nodes
+from wattwire.catalog.bags import (
+    BAG_1,
+    METADATA,
+    REMARKS,
+    STORAGES_2,
+    bag_topology,
+    is_bag,
+    names_no_nodes,
+)
 from wattwire.catalog.cells import MEMBERS
 from wattwire.catalog.topologies import read_topology
-from wattwire.cli.topics.recorded_topology import is_watched, watched_topology
-from wattwire.model.errors import MissingError
+from wattwire.cli.topics.recorded_topology import LINES, is_watched, watched_topology
+from wattwire.model.errors import MissingError, UsageError
 
+TOPOLOGY_FILES = (".toml", ".json")
+SOURCES = (
+    "allowed: a campaign folder of `wattwire topics --campaign` or `wattwire exec --topics`, lines "
+    f"of `wattwire topics --json` in a file NAME{LINES}, a bag of ROS (the folder of a bag of ROS "
+    f"2, NAME{BAG_1}, {' or '.join(f'NAME{ending}' for ending in STORAGES_2)}), or a topology file "
+    "(NAME.json in the format of iRobot's ros2-performance, or NAME.toml)"
+)
+"""Every kind of source that `wattwire new --from` reads."""
 Remarks = Mapping[int, Mapping[str, str]]
 """Number of a flow, from 0 → its keys with the remarks on their values."""
 TEMPLATE = "topology_template.toml"
@@ -34,14 +50,24 @@ def topology_of(source: Path) -> tuple[dict[str, Any], Remarks]:
 
     The source is a watched graph, a bag or a topology file.
 
-    A topology file has no remarks, and its table may have faults.
+    A topology file has no remarks, and its table may have faults. Raises UsageError with all kinds
+    of sources for a path that is none of them.
     """
+    if not source.exists():
+        raise UsageError(f"--from {source}: found no such file or folder; {SOURCES}")
+    if source.is_dir() and not (is_watched(source) or (source / METADATA).exists()):
+        raise UsageError(f"--from {source}: found a folder of another kind; {SOURCES}")
     if is_watched(source):
         table = watched_topology(source)
     elif is_bag(source):
         table = bag_topology(source)
     else:
-        return read_topology(source), {}
+        try:
+            return read_topology(source), {}
+        except UsageError as error:
+            if source.suffix in TOPOLOGY_FILES:
+                raise
+            raise UsageError(f"--from {error}; {SOURCES}") from error
     return table, {n: flow.pop(REMARKS, {}) for n, flow in enumerate(table["flow"])}
 
 

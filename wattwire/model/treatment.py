@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,3 +74,9 @@ class Treatment:
     def label(self) -> str:
         """Return the varied levels as text for readers, as `--only` accepts them."""
         return " ".join(f"{k}={as_typed(v)}" for k, v in self.varied) or "the only treatment"
+
+
+def shared_levels(treatments: Sequence[Mapping[str, Level]]) -> dict[str, Level]:
+    """Return the levels that all these treatments (factor → varied level) have in common."""
+    first = treatments[0]
+    return {n: v for n, v in first.items() if all(t.get(n) == v for t in treatments)}

@@ -73,6 +73,14 @@ def count(value: float | int | None) -> str:
     return f"{round(value):,}".replace(",", NARROW_SPACE).replace("-", "−")
 
 
+def mean_count(value: float | int | None, digits: int = 3) -> str:
+    """Format a count or a mean of counts, for example "6", "12 345", or "6.33" for 19 in 3 runs."""
+    if value is None or not math.isfinite(value):
+        return number(value)
+    is_whole = value == round(value) or abs(value) >= 10 ** (digits - 1)
+    return count(value) if is_whole else number(value, digits)
+
+
 def plural(amount: int, one: str, many: str | None = None) -> str:
     """Format `amount` with its noun, for example "1 run" or "60 runs"."""
     return f"{count(amount)} {one if amount == 1 else many or one + 's'}"

@@ -41,7 +41,8 @@ class Column:
 
     `labels` replace text on the page but not in the CSV file. Neighbouring columns of a `group`
     share a heading. `factor` names the factor whose levels the cells contain. The page can filter
-    rows by these levels. Long text is truncated unless `is_whole`.
+    rows by these levels. Long text is truncated unless `is_whole`. The numbers of a column that
+    `is_count` are counts, or means of counts.
     """
 
     key: str
@@ -53,6 +54,7 @@ class Column:
     group: str = ""
     factor: str = ""
     is_whole: bool = False
+    is_count: bool = False
 
     @property
     def numeric(self) -> bool:
@@ -85,7 +87,9 @@ class Table:
             return with_minus(str(value))
         if value == 0 and isinstance(value, float) and column.title.split(",")[0] == "p":
             return words.NO_P
-        return value.brief if isinstance(value, TooFew) else shown(value, column.digits)
+        if isinstance(value, TooFew):
+            return value.brief
+        return counted(value, column.digits) if column.is_count else shown(value, column.digits)
 
     def hint(self, column: Column, row: dict[str, Any]) -> str:
         """Return the tooltip of a cell.
@@ -233,6 +237,16 @@ def shown(value: Any, digits: int = 3) -> str:
     if isinstance(value, float):
         return words.number(value, digits)
     return str(value)
+
+
+def counted(value: Any, digits: int = 3) -> str:
+    """Return the value of a cell of counts, or of means of counts, as text."""
+    if isinstance(value, Interval):
+        estimate, low, high = (
+            words.mean_count(number, digits) for number in (value.estimate, value.low, value.high)
+        )
+        return f"{estimate} [{low},\u00a0{high}]"
+    return words.mean_count(value, digits) if isinstance(value, float) else shown(value, digits)
 
 
 def tables_of(parts: Sequence[Any]) -> list[Table]:

@@ -43,7 +43,8 @@ without it is empty. With `data-mark`, the FIELD is an object with a `value` and
 the sentences are about it: its number, its mark and its tooltip; without a verdict, the cell is the
 value. The cells of varied factors are the row's `treatment`. With `data-factor`, the page can
 filter the rows by the levels in the column; with `data-whole`, the page truncates no cell; with
-`data-labels="FIELD"`, it prints the texts to which this field of the result maps the cells.
+`data-labels="FIELD"`, it prints the texts to which this field of the result maps the cells; with
+`data-count`, the numbers are counts or means of counts.
 <table data-columns="with-values"> omits columns without a value. A chart is one of
 `figures/charts_by_name.py`, and its FIELD is a `Chart`.
 
@@ -476,6 +477,7 @@ class _Builder:
             group=given.get("data-group", ""),
             factor=given.get("data-factor", ""),
             is_whole="data-whole" in given,
+            is_count="data-count" in given,
         )
 
     def _row(self, headings: Sequence[_Element], row: Any) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from wattwire.model.errors import MissingError, UsageError, unknown
 from wattwire.model.words import listed
 from wattwire.rig import cache
 from wattwire.rig.agent import AgentClient, AgentError
+from wattwire.rig.downloads import unanswered_download
 from wattwire.rig.observed import note_build, observed
 from wattwire.rig.versions import require_versions
 
@@ -339,6 +340,14 @@ class Builder:
                 raise MissingError(
                     f"{name} is not built yet, and the cache folder {folder} cannot be written. "
                     "Make it writable, or choose another with WATTWIRE_CACHE=FOLDER."
+                ) from error
+            if download := unanswered_download(error.reason):
+                or_else = f", or {table['offline']}," if "offline" in table else ""
+                raise MissingError(
+                    f"{name} could not be built: `{download.command}` failed, because the network "
+                    f"or the registry of packages did not answer ({download.reason}). Connect this "
+                    f"machine to it{or_else} and try again with `wattwire build {name}`. Log: "
+                    f"{download.log}"
                 ) from error
             raise MissingError(
                 f"{name} could not be built: {error}. Fix the cause that the log shows, and try "

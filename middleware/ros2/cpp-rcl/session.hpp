@@ -173,7 +173,8 @@ class Session {
     wattwire::Ready ready;
     ready.matched = matched;
     ready.discovery_ns = discovery_ns;
-    ready.library = {"rcl", package_version("rcl"), rmw_get_implementation_identifier()};
+    const std::string rmw = rmw_get_implementation_identifier();
+    ready.library = {"rcl", package_version("rcl"), rmw + " " + package_version(rmw)};
     auto& effective = ready.effective;
     for (const auto& [name, value] : effective_security(kit_)) effective[name] = value;
     effective["distribution"] = variable("WATTWIRE_ROS2_DISTRIBUTION");

@@ -120,7 +120,9 @@ class Session {
     wattwire::Ready ready;
     ready.matched = matched;
     ready.discovery_ns = matched < 0 ? -1 : wattwire::now_ns() - created_ns_;
-    ready.library = {"rclcpp", package_version("rclcpp"), "rcl " + package_version("rcl")};
+    const std::string rmw = rmw_get_implementation_identifier();
+    ready.library = {"rclcpp", package_version("rclcpp"),
+                     "rcl " + package_version("rcl") + ", " + rmw + " " + package_version(rmw)};
     auto& effective = ready.effective;
     for (const auto& [name, value] : effective_security(kit_)) effective[name] = value;
     effective["distribution"] = variable("WATTWIRE_ROS2_DISTRIBUTION");

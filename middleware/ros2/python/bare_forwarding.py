@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from interfaces import message_type
-from session import Session, package_version, with_session
+from session import Session, client_library, with_session
 from topic import publisher_count
 from wattwire_kit import Kit, run
 
@@ -60,7 +60,7 @@ def forward(kit: Kit, session: Session, outer_library: Callable[[Kit, bool], Out
     kit.ready(
         matched=both_matched(),
         discovery_ns=kit.now() - session.created_ns,
-        library=("rclpy", package_version("rclpy"), f"rcl {package_version('rcl')}"),
+        library=client_library(session.rmw),
         effective={"transports": session.transports},
         guarantee=("best_effort", "per_sender", "drop_oldest"),
     )

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from serialized import RosEnd
-from session import Session, package_version, with_session
+from session import Session, client_library, with_session
 from topic import drain
 from wattwire_kit import Kit, SendFailed, run
 
@@ -54,7 +54,7 @@ def _ready(kit: Kit, session: Session, ros: RosEnd, outer: Any, matched: int) ->
     kit.ready(
         matched=matched,
         discovery_ns=kit.now() - session.created_ns,
-        library=("rclpy", package_version("rclpy"), f"rcl {package_version('rcl')}"),
+        library=client_library(session.rmw),
         effective={
             "payload_offset_bytes": ros.layout.payload_offset_bytes,
             "rmw": session.rmw,

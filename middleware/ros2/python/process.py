@@ -199,6 +199,12 @@ def package_version(package: str) -> str:
     return "unknown"
 
 
+def client_library(rmw: str) -> tuple[str, str, str]:
+    """Return the library of READY: its name, its version, and the versions of what is below it."""
+    below = ", ".join(f"{name} {package_version(name)}" for name in ("rcl", rmw))
+    return "rclpy", package_version("rclpy"), below
+
+
 def loaded_libraries() -> str:
     """Return the file names, with versions, of the middleware's libraries in this process."""
     families = r"rmw_(?!dds_common)\w+_cpp|fastdds|fastrtps|ddsc|zenohc?"

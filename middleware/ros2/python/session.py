@@ -11,10 +11,10 @@ from typing import Any
 from interfaces import check_message
 from network import limit_to_interface
 from process import (
+    client_library,
     configure_process,
     domain_of,
     loaded_libraries,
-    package_version,
     remove_dead_memory,
     transports_in_use,
 )
@@ -162,7 +162,7 @@ class Session:
         kit.ready(
             matched=matched,
             discovery_ns=discovery_ns,
-            library=("rclpy", package_version("rclpy"), f"rcl {package_version('rcl')}"),
+            library=client_library(self.rmw),
             effective=effective,
             guarantee=(
                 "reliable" if reliable and overload == "block" else "best_effort",

@@ -314,3 +314,10 @@ def test_security_is_absent_where_the_rmw_has_none(
     absent = build.absent_security(env | ({"RMW_IMPLEMENTATION": rmw} if rmw else {}))
     assert list(absent) == (["on"] if reason else [])
     assert reason in absent.get("on", "")
+
+
+def test_only_the_cell_that_uses_neither_rcl_nor_an_rmw_is_without_layers() -> None:
+    catalog = Catalog([ROOT.parents[1]])
+    cells = [catalog.cell(name) for name in catalog.cells if name.startswith(f"{ROOT.name}/")]
+    gaps = {cell.name: cell.layer_gap for cell in cells if cell.layer_gap}
+    assert set(gaps) == {"ros2/rust"} and "calls no function of rcl" in gaps["ros2/rust"]

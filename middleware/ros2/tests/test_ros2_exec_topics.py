@@ -108,3 +108,16 @@ def test_a_graph_without_a_matching_topic_has_costs_but_exits_with_4(
     document = json.loads(done.stdout)
     assert document["topics"]["streams"] == [] and document["whole"]["cpu_s"]["mean"] > 0
     assert {"/chatter", "/relayed"} <= {*document["topics"]["excluded"]}
+
+
+@pytest.mark.slow
+@pytest.mark.quiet
+def test_a_command_that_ends_by_itself_is_valid_and_a_broken_limit_precedes_missing_topics(
+    graph: tuple[list[str], dict[str, str]], tmp_path: Path
+) -> None:
+    (*command, _), env = graph
+    options = ["--topics", "/none", "--repeat", "3", "--max", "cpu_s=1e-6"]
+    done = exec_topics(tmp_path / "c", options, [*command, "400"], env)
+    assert done.returncode == 1, done.stderr
+    runs = [json.loads(path.read_text()) for path in tmp_path.glob("c/runs/*/run.json")]
+    assert [run["verdict"] for run in runs] == 3 * ["valid"]

@@ -232,3 +232,19 @@ def test_a_cpp_node_ends_a_spin_that_begins_after_the_end_of_the_window(tmp_path
     program = compiled(LATE_SPIN_PROGRAM, tmp_path, ROOT / "cpp")
     done = subprocess.run([program], capture_output=True, check=True, text=True, timeout=30)
     assert done.stdout == "ended\n"
+
+
+def test_the_library_of_a_node_has_the_version_of_its_rmw(
+    process: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for prefix, package, version in (
+        ("ros", "rclpy", "9.1.2"), ("ros", "rcl", "10.1.3"), ("overlay", "rmw_other_cpp", "4.0.3"),
+    ):  # fmt: skip
+        manifest = tmp_path / prefix / "share" / package / "package.xml"
+        manifest.parent.mkdir(parents=True)
+        manifest.write_text(f"<package><version>{version}</version></package>")
+    monkeypatch.setenv("AMENT_PREFIX_PATH", f"{tmp_path / 'overlay'}:{tmp_path / 'ros'}")
+    assert process.client_library("rmw_other_cpp") == (
+        "rclpy", "9.1.2", "rcl 10.1.3, rmw_other_cpp 4.0.3"
+    )  # fmt: skip
+    assert process.client_library("rmw_x")[2].endswith("rmw_x unknown")

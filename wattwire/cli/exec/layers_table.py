@@ -9,7 +9,7 @@ from typing import Any
 from wattwire.analysis.topics.layers.numbers import GraphPath, Hop, Layers
 from wattwire.analysis.topics.processes.executed import Value
 from wattwire.cli import wrap
-from wattwire.model.words import MISSING, number
+from wattwire.model.words import MISSING, mean_count, number
 from wattwire.report.topic_page import Sentences
 from wattwire.stats import Interval
 
@@ -105,8 +105,8 @@ def _topics(hops: Sequence[Hop]) -> list[list[str]]:
                 ": ".join(filter(None, (hop.variant, hop.topic))),
                 hop.way,
                 _cell(hop.rate_hz),
-                number(hop.deliveries),
-                number(hop.not_taken),
+                mean_count(hop.deliveries),
+                mean_count(hop.not_taken),
                 *map(_cell, (hop.p50_us, hop.p95_us, hop.mean_us)),
             ]
             for hop in hops

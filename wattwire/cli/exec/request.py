@@ -7,6 +7,7 @@ import math
 import os
 import re
 import shlex
+import shutil
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,7 +37,10 @@ def requested(options: argparse.Namespace) -> Request:
 
     Raises UsageError for invalid options.
     """
-    command = options.command[1:] if options.command[:1] == ["--"] else options.command
+    is_parted = options.command[:1] == ["--"]
+    command = options.command[1:] if is_parted else options.command
+    if not is_parted:
+        _check_patterns(options)
     if options.variants:
         if command or options.attach:
             raise UsageError(
@@ -94,6 +98,30 @@ def topics_of(options: argparse.Namespace) -> WatchRequest | None:
         return None
     is_all = None in options.topics  # --topics without a pattern
     return WatchRequest(() if is_all else checked_patterns(options.topics, "--topics"))
+
+
+def _check_patterns(options: argparse.Namespace) -> None:
+    """Raise UsageError if --topics took the command, or its first word, as a pattern.
+
+    Its value is optional, so it takes the next word unless that is --.
+    """
+    has_target = bool(options.variants or options.attach)
+    for pattern in filter(None, options.topics):
+        is_program = os.path.isfile(pattern) or (
+            not has_target and shutil.which(pattern) is not None
+        )
+        allowed = "allowed: a topic, a pattern such as '/camera/*', or nothing for all topics"
+        if is_program:
+            command = shlex.join([pattern, *options.command])
+            raise UsageError(
+                f"--topics {pattern}: found a program instead of a pattern of topics; {allowed}. "
+                f"To measure the program, write -- before it: --topics -- {command}"
+            )
+        if not (has_target or options.command):
+            raise UsageError(
+                f"--topics {pattern}: found no command after this pattern of topics; {allowed}, "
+                f"and then -- COMMAND or --attach WHAT: --topics {shlex.quote(pattern)} -- COMMAND"
+            )
 
 
 def _check_directions(options: argparse.Namespace, figures: Sequence[str]) -> None:

@@ -50,8 +50,7 @@ from wattwire.model.metrics import find
 from wattwire.model.outside_meters import LOAD_S
 from wattwire.model.study import parse_study
 from wattwire.model.verdict import Verdict
-from wattwire.model.words import MISSING, duration, listed, number, plural
-from wattwire.model.words import count as count_words
+from wattwire.model.words import MISSING, duration, listed, mean_count, number, plural
 from wattwire.report.topic_page import Sentences
 from wattwire.rig import host
 from wattwire.run.alignment_load import PHASE
@@ -335,7 +334,7 @@ def _titles(energy: str) -> list[str]:
 
 
 def _cells(row: Row, energy: str) -> list[str]:
-    name = row.name if row.count <= 1 else f"{row.name} ×{_whole_number(row.count)}"
+    name = row.name if row.count <= 1 else f"{row.name} ×{mean_count(row.count)}"
     switches = [row.mean(f"{kind}_switches") for kind in ("voluntary", "involuntary")]
     counts = [value for value in switches if value is not None]
     cells = [
@@ -349,8 +348,8 @@ def _cells(row: Row, energy: str) -> list[str]:
     )
     cells += [mean, _bounded(row, PEAK_IS_BOUND, peak), pss]
     cells += [
-        _whole_number(row.mean("threads_max")),
-        _bounded(row, SWITCHES_ARE_BOUND, _whole_number(sum(counts) if counts else None)),
+        mean_count(row.mean("threads_max")),
+        _bounded(row, SWITCHES_ARE_BOUND, mean_count(sum(counts) if counts else None)),
     ]
     low, high = row.mean("energy_estimate_low_j"), row.mean("energy_estimate_high_j")
     if energy == MEASURED:
@@ -377,10 +376,6 @@ def _cell(value: Any, factor: float = 1.0) -> str:
     if isinstance(value, (BelowResolution, NotComputable)):
         return str(value)
     return number(float(value) * factor)
-
-
-def _whole_number(value: float | None) -> str:
-    return count_words(value) if value is not None and value == int(value) else _cell(value)
 
 
 def _total_row(executed: Executed) -> Row:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -10,7 +10,7 @@ from wattwire.analysis.topics.processes.executed import Value
 from wattwire.analysis.topics.watched.numbers import MessageCost, WatchedTopic, WatchedTopics
 from wattwire.cli import wrap
 from wattwire.cli.quantities import size_words
-from wattwire.model.words import MISSING, number
+from wattwire.model.words import MISSING, mean_count, number
 from wattwire.report.topic_page import Sentences
 from wattwire.stats import Interval
 
@@ -89,7 +89,7 @@ def _topic(row: WatchedTopic) -> list[str]:
         MISSING if size is None else size_words(size),
         *latencies,
         _cell(row.age_p50_us, 1e-3),
-        SENTENCES.unsequenced(row) if row.lost is None else _cell(row.lost),
+        SENTENCES.unsequenced(row) if row.lost is None else _cell(row.lost, form=mean_count),
     ]
 
 
@@ -103,10 +103,10 @@ def _cost(row: MessageCost) -> list[str]:
     ]
 
 
-def _cell(value: Value, factor: float = 1.0) -> str:
+def _cell(value: Value, factor: float = 1.0, form: Callable[[float], str] = number) -> str:
     if value is None:
         return MISSING
     if isinstance(value, Interval):
-        low, high = number(factor * value.low), number(factor * value.high)
-        return f"{number(factor * value.estimate)} [{low}, {high}]"
-    return number(factor * value)
+        low, high = form(factor * value.low), form(factor * value.high)
+        return f"{form(factor * value.estimate)} [{low}, {high}]"
+    return form(factor * value)

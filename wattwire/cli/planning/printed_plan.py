@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,7 @@ from wattwire.model.outside_meters import STREAM, OutsideMeter
 from wattwire.model.publication import READER_FILE
 from wattwire.model.rig import SSH
 from wattwire.model.study import PROFILED, PROOF, Study, parse_study
-from wattwire.model.treatment import Level, Treatment
+from wattwire.model.treatment import Level, Treatment, shared_levels
 from wattwire.model.validity import ValidityLimits, disabled_limits
 from wattwire.model.warm_up import (
     AUTO,
@@ -209,8 +208,14 @@ def _layer_lines(
             f"layers: {plural(len(profiled), 'run')} of these, each next to its timed run, about "
             f"{duration_words(seconds)}"
         )
-    for reason, treatments in Counter(prepared.layer_gaps.values()).items():
-        yield f"layers: not of {plural(treatments, 'treatment')}: {reason}"
+    without: dict[str, list[Treatment]] = {}
+    for treatment in prepared.treatments:
+        if reason := prepared.layer_gaps.get(treatment.key):
+            without.setdefault(reason, []).append(treatment)
+    for reason, treatments in without.items():
+        shared = shared_levels([dict(treatment.varied) for treatment in treatments])
+        named = f" with {Treatment.of(shared, {}).label()}" if shared else ""
+        yield f"layers: not of {plural(len(treatments), 'treatment')}{named}: {reason}"
 
 
 def alignment_lines(estimate: Forecast) -> list[str]:

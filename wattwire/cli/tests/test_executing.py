@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 import polars as pl
@@ -9,7 +10,7 @@ import pytest
 
 from wattwire.analysis.topics.processes.executed import executed as executed_of
 from wattwire.cli.exec import table as exec_table
-from wattwire.cli.exec.request import requested, study_of
+from wattwire.cli.exec.request import requested, study_of, topics_of
 from wattwire.cli.main import main, parser
 from wattwire.design import expand, make_plan
 from wattwire.model.deployment import Request
@@ -113,6 +114,46 @@ def test_an_option_that_cannot_be_measured_is_refused_first(
     assert main(["exec", "--out", "out", *arguments]) == EXIT_USAGE
     assert words in " ".join(capsys.readouterr().err.split())
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["./robot.sh"], "found a program instead of a pattern of topics; allowed: a topic, a"),
+        (["./robot.sh", "fast"], "write -- before it: --topics -- ./robot.sh fast"),
+        (["./robot.sh", "-x"], "unrecognized arguments: -x. If this is an option of the command"),
+        (["./plain.sh"], "--topics ./plain.sh: found a program"),
+        (["sh", "x.sh"], "--topics -- sh x.sh"),
+        (["./robot.sh", "--attach", "pid:1"], "--topics ./robot.sh: found a program"),
+        (["/camera/*"], "no command after this pattern of topics; allowed"),
+        (["/a", "--topics", "/b"], "--topics /a -- COMMAND"),
+    ],
+)
+def test_a_program_that_topics_took_as_a_pattern_is_named_with_the_remedy(
+    tmp_path, monkeypatch, capsys, arguments, words
+) -> None:
+    for name, mode in (("robot.sh", 0o755), ("plain.sh", 0o644)):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(mode)
+    monkeypatch.chdir(tmp_path)
+    with contextlib.suppress(SystemExit):  # argparse exits itself
+        assert main(["exec", "--out", "out", "--topics", *arguments]) == EXIT_USAGE
+    assert words in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--topics", "sh", "--", "true"],
+        ["--topics", "--", "sh", "-c", "true"],
+        ["--topics", "/camera", "true"],
+        ["--topics", "sh", "--attach", f"pid:{os.getpid()}"],
+    ],
+)
+def test_a_pattern_before_a_command_remains_one(arguments) -> None:
+    options = parser().parse_args(["exec", *arguments])
+    assert requested(options) and topics_of(options) is not None
 
 
 def test_a_warm_up_in_runs_is_a_round_of_each_variant_before_the_first_block() -> None:

@@ -90,9 +90,16 @@ def test_a_source_with_a_fault_writes_nothing(tmp_path, graph, capsys):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["graph.json"]
 
 
-def test_a_missing_source_is_refused(tmp_path, capsys):
-    assert main(["new", str(tmp_path / "mine.toml"), "--from", str(tmp_path / "no.json")]) == 2
-    assert "no.json: cannot be read" in capsys.readouterr().err
+@pytest.mark.parametrize("name", ["no", "no.json", "no.jsonl", "no.bag", "folder", "file.yaml"])
+def test_a_path_that_is_no_source_is_refused_with_every_kind_of_source(tmp_path, capsys, name):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file.yaml").write_text("a: 1\n")
+    assert main(["new", str(tmp_path / "mine.toml"), "--from", str(tmp_path / name)]) == 2
+    message = " ".join(capsys.readouterr().err.split())
+    assert message.startswith(f"wattwire: --from {tmp_path / name}: ")
+    for kind in ("topics --campaign", "exec --topics", ".jsonl", ".bag", ".mcap", ".db3", "iRobot"):
+        assert kind in message.partition("; allowed: ")[2]
+    assert not (tmp_path / "mine.toml").exists()
 
 
 def test_a_topology_file_that_exists_is_kept(tmp_path, graph, capsys):

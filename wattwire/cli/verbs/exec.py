@@ -94,7 +94,7 @@ def _add_sources(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--topics", nargs="?", action="append", default=[], metavar="PATTERN",
         help="let the probe of `wattwire topics` watch topics: all, or those of a PATTERN such as "
-        "'/camera/*' (repeatable)",
+        "'/camera/*' (repeatable; then write -- before the command)",
     )  # fmt: skip
     verb.add_argument(
         "--layers", action="store_true",

@@ -174,6 +174,12 @@ def test_cells_say_interval_band_and_reason(tmp_path) -> None:
     interval = stats.Interval(2.0, 1.5, 2.5, 0.95, 3, "t")
     assert shown(interval) == "2.00 [1.50,\u00a02.50]"
     assert shown(Band(1.0, 4.0)) == "1.00 – 4.00"
+    counts = Table("t", "t", [Column("n", "n", "measured", is_count=True)], [])
+    for value, text in (
+        (6.0, "6"), (19 / 3, "6.33"), (12345.6, "12\u202f346"), (7, "7"), (None, "–"),
+        (stats.Interval(6.0, 6.0, 6.0, 0.95, 3, "t"), "6 [6,\u00a06]"),
+    ):  # fmt: skip
+        assert counts.text(counts.columns[0], {"n": value}) == text
     columns = [Column("a", "a", "measured"), Column("b", "b", "estimate")]
     rows = [{"a": interval, "b": Band(1.0, 4.0)}, {"a": stats.TooFew(2, 10, "runs")}]
     made = Table("t", "t", columns, rows)

@@ -29,6 +29,7 @@ from wattwire.run.exec.watched_topics import ProbeOfRun, document_of, late_subsc
 from wattwire.run.layers.figures import figures_of_layers
 from wattwire.run.layers.recorder import LayerRecorder
 from wattwire.run.node_specs import SECOND_NS
+from wattwire.run.probing.discovery import GRAPH_S
 from wattwire.run.progress import Progress
 from wattwire.run.record import OpenAttempt, RunRecord
 from wattwire.run.runner import OneRun, RunSetup
@@ -129,6 +130,29 @@ class CommandRecord(RunRecord):
         are read later, when nothing adds to them any more.
         """
         return self.window["start_ns"], max(self.read_ns, self.window["end_ns"])
+
+
+def end_before_window(request: Request, after_s: float, count: float, is_searching: bool) -> str:
+    """Return why nothing was measured: the end after `after_s` came before the window.
+
+    `count` messages had come, and the probe, if any, may have still searched for publishers.
+    """
+    subject = "the command" if request.command else "all attached processes"
+    ended = f"{subject} ended after {after_s:.2g} s"
+    if is_searching and after_s >= (request.warmup_s or 0.0):
+        return (
+            f"{ended}, before the probe had found all publishers, for which it searches for up to "
+            f"{GRAPH_S:g} s, so nothing was measured; use a command whose nodes publish and run "
+            "longer, or leave out --topics"
+        )
+    if request.warmup_messages is not None:
+        warm_up = f"{plural(request.warmup_messages, 'message')}, of which {count:g} came"
+    else:
+        warm_up = f"{request.warmup_s:g} s"
+    return (
+        f"{ended}, within the warm-up ({warm_up}), so nothing was measured; use a shorter "
+        "--warmup, or a command that runs longer"
+    )
 
 
 class CommandRun(OneRun):
@@ -302,7 +326,10 @@ class CommandRun(OneRun):
                 next_look_s += ALIVE_PERIOD_S
             if has_ended:
                 self._require_dependencies()
-                text = self._ended_in_warm_up((time.monotonic_ns() - started_ns) / SECOND_NS)
+                after_s = (time.monotonic_ns() - started_ns) / SECOND_NS
+                is_searching = self._probe is not None and not self._probe.is_settled()
+                count = (self._counter.count if self._counter else None) or 0.0
+                text = end_before_window(request, after_s, count, is_searching)
                 record.reasons.append(Reason(Verdict.FAILED, "ended_in_warm_up", text))
                 return started_ns
             now_s = time.monotonic()
@@ -313,18 +340,6 @@ class CommandRun(OneRun):
         begin_ns = record.window["start_ns"] = self._mark("window_begin")[record.name]
         self._enter("window")
         return begin_ns
-
-    def _ended_in_warm_up(self, after_s: float) -> str:
-        request, counter = self._request, self._counter
-        subject = "the command" if request.command else "all attached processes"
-        warm_up = f"{request.warmup_s:g} s"
-        if request.warmup_messages is not None:
-            count = (counter.count if counter else None) or 0.0
-            warm_up = f"{plural(request.warmup_messages, 'message')}, of which {count:g} came"
-        return (
-            f"{subject} ended after {after_s:.2g} s, within the warm-up ({warm_up}), so nothing "
-            "was measured; use a shorter --warmup, or a command that runs longer"
-        )
 
     def _is_warm(self, end_s: float) -> bool:
         if self._probe is not None and not self._probe.is_settled():

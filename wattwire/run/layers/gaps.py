@@ -15,6 +15,9 @@ def layer_gap(placed: PlacedTreatment) -> str | None:
     folder = placed.middleware.folder
     if not any(folder.glob(TABLES)):
         return f"{placed.middleware.name} has no table of functions ({TABLES})"
+    gap = next((cell.layer_gap for cell in placed.cells.values() if cell.layer_gap), None)
+    if gap is not None:
+        return gap
     if placed.bridge is not None:
         return "a bridge gives the messages new time stamps"
     if placed.deployment.is_on_rig:

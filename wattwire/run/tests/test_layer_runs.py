@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from wattwire.catalog import Catalog
+from wattwire.cli.planning.printed_plan import _layer_lines
 from wattwire.model.errors import MissingError
-from wattwire.model.study import parse_study
+from wattwire.model.study import PROFILED, parse_study
 from wattwire.run.campaign import require_layer_library
 from wattwire.run.resolve_cells import prepare
 
@@ -18,17 +19,21 @@ FILES = {
 }
 
 
-def require(folder, layer_runs):
-    for path, text in FILES.items():
+def prepared_study(folder, layer_runs, files=FILES):
+    for path, text in {**FILES, **files}.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
     document = {
-        "factors": {"rate_hz": [10, 20]},
-        "fixed": {"cell": "mmm/lang", "pattern": "topic"},
+        "factors": {"cell": ["mmm/lang"], "rate_hz": [10, 20]},
+        "fixed": {"pattern": "topic"},
         "plan": {"blocks": 3, "layer_runs": layer_runs},
     }
     study = parse_study("t", document, "test")
-    require_layer_library(study, prepare(study, Catalog([folder]), None))
+    return study, prepare(study, Catalog([folder]), None)
+
+
+def require(folder, layer_runs):
+    require_layer_library(*prepared_study(folder, layer_runs))
 
 
 @pytest.fixture(autouse=True)
@@ -59,3 +64,18 @@ def test_a_study_whose_treatments_have_no_layers_needs_no_compiler(tmp_path):
 
 def test_a_study_without_layer_runs_needs_no_compiler(tmp_path, table):
     require(tmp_path, layer_runs=0)
+
+
+def test_a_cell_whose_library_calls_no_function_of_a_table_has_no_layer_runs(tmp_path, table):
+    study, prepared = prepared_study(tmp_path, layer_runs=1)
+    plain = prepared.plan(study.plan)
+    assert sum(run.control == PROFILED for run in plain) == 2
+    node = FILES["middleware/mmm/lang/node.toml"]
+    absent = node + '[layers]\nabsent = "its library is pure"\n'
+    study, prepared = prepared_study(tmp_path, 1, {"middleware/mmm/lang/node.toml": absent})
+    assert [run for run in prepared.plan(study.plan) if run.control == PROFILED] == []
+    assert [*_layer_lines(study, prepared, prepared.plan(study.plan), {})] == [
+        "layers: not of 2 treatments with cell=mmm/lang: mmm/lang has no layers, because "
+        "its library is pure"
+    ]
+    require_layer_library(study, prepared)

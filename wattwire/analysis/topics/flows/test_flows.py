@@ -257,7 +257,7 @@ def test_arrivals_name_what_the_lossy_treatments_share():
     words = Sentences("flows").arrived
     assert words(Arrivals("image", Counted(1, 2), 3, 3)) == "1 of 2 messages of image arrived."
     some = Arrivals("image", Counted(1, 2), 1, 3, ("wifi",), Counted(4, 5))
-    assert words(some).endswith("arrived in 1 of 3 treatments at wifi, and 4 of 5 otherwise.")
+    assert words(some).endswith("arrived in 1 of 3 treatments with wifi, and 4 of 5 otherwise.")
 
 
 def test_the_headline_names_three_conditions_and_counts_the_others():

@@ -18,10 +18,13 @@ from wattwire.analysis.responses import LATENCY_P50
 from wattwire.analysis.topics.processes.executed import Value, mean_of
 from wattwire.model.layers import LAYERS
 from wattwire.model.study import PROFILED
+from wattwire.model.treatment import shared_levels
+from wattwire.model.words import listed_first
 
 NS_PER_US = 1000.0
 PAIRS_MIN = 3
 CHART_ROWS_MAX = 12
+RUNS_NAMED = 6
 ONLY_TREATMENT = "all runs"
 Ratio = stats.Interval | stats.TooFew | stats.NotComputable | float | None
 
@@ -52,10 +55,14 @@ class RecordingCost:
 
 @dataclass(frozen=True)
 class Gap:
-    """Treatments whose layers cannot be recorded, and the reason."""
+    """Treatments whose layers cannot be recorded, and the reason.
+
+    `shared` is the title of the levels that all of them have; "" if none.
+    """
 
     reason: str
     treatments: tuple[str, ...]
+    shared: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,13 +94,19 @@ def profiled(evidence: Evidence) -> Profiled:
         rows,
         tuple(_costs(evidence, valid)),
         gaps,
-        tuple(
-            f"{row['run']}: {reason['detail']}"
-            for row in frame.filter(~is_valid).iter_rows(named=True)
-            for reason in run_document(evidence, row).get("reasons", ())
-        ),
+        tuple(invalid_texts(evidence, frame.filter(~is_valid))),
         _chart(rows),
     )
+
+
+def invalid_texts(evidence: Evidence, frame: pl.DataFrame) -> Iterable[str]:
+    """Yield a text per reason, with the first runs that it excludes."""
+    runs_of: dict[str, list[str]] = {}
+    for row in frame.iter_rows(named=True):
+        for reason in run_document(evidence, row).get("reasons", ()):
+            runs_of.setdefault(str(reason["detail"]), []).append(row["run"])
+    for detail, runs in runs_of.items():
+        yield f"{listed_first(runs, RUNS_NAMED)}: {detail}"
 
 
 def run_document(evidence: Evidence, row: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -102,12 +115,14 @@ def run_document(evidence: Evidence, row: Mapping[str, Any]) -> Mapping[str, Any
 
 
 def _gaps(evidence: Evidence) -> Iterable[Gap]:
-    titles_of: dict[str, dict[str, None]] = {}
+    levels_of: dict[str, dict[str, Mapping[str, Any]]] = {}
     for entry in evidence.plan:
         if entry.get("layer_gap"):
             title = evidence.treatment_title(entry["treatment"]) or ONLY_TREATMENT
-            titles_of.setdefault(str(entry["layer_gap"]), {})[title] = None
-    return [Gap(reason, tuple(titles)) for reason, titles in titles_of.items()]
+            levels_of.setdefault(str(entry["layer_gap"]), {})[title] = entry["treatment"]
+    for reason, levels in levels_of.items():
+        shared = evidence.treatment_title(shared_levels([*levels.values()]))
+        yield Gap(reason, tuple(levels), shared)
 
 
 def _treatments(evidence: Evidence, frame: pl.DataFrame) -> Iterable[TreatmentLayer]:

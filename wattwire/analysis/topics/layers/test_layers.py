@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -14,6 +15,8 @@ from wattwire.analysis.topics.layers.profiled import (
     Profiled,
     RecordingCost,
     TreatmentLayer,
+    invalid_texts,
+    profiled,
 )
 from wattwire.cli.exec import layers_table
 from wattwire.model.layers import LAYERS, UNMARKED, WRAPPED
@@ -101,6 +104,11 @@ def test_messages_that_were_not_taken_are_stated_on_page_and_terminal() -> None:
     assert any(stated in text for text in page.texts) and stated in lines
     assert "Without any message taken: /a (/s → /deaf)" in lines
     (table,) = (part for _, part in page.parts if getattr(part, "id", "") == "layers-topics")
+    cells = [table.text(column, table.rows[0]) for column in table.columns]
+    titles = [column.title for column in table.columns]
+    assert [cells[titles.index(t)] for t in ("published", "taken", "not taken")] == ["10", "9", "1"]
+    row = next(line.split() for line in lines.splitlines() if "/s → /r" in line)
+    assert row[5:7] == ["9", "1"]
     assert "not taken" in str(table) and "p50 of those taken" in str(table)
     assert "include the recording of the layers" in lines
 
@@ -169,7 +177,8 @@ def test_hops_name_both_nodes() -> None:
 def test_the_page_of_a_study_has_the_layers_their_cost_and_the_treatments_without() -> None:
     layer = TreatmentLayer("one cell", LAYERS[0].title, LAYERS[0].category, 12.5, 100.0, 1)
     study = Profiled(
-        3, (layer,), (RecordingCost("one cell", 1.07, 1),), (Gap("no table of functions", ("b",)),),
+        3, (layer,), (RecordingCost("one cell", 1.07, 1),),
+        (Gap("no table of functions", ("b, 1 Hz", "b, 2 Hz"), "b"),),
         ("b01-p001: 5 events had no room",),
     )  # fmt: skip
     page = topic_page("layers", Layers(study=study))
@@ -179,5 +188,26 @@ def test_the_page_of_a_study_has_the_layers_their_cost_and_the_treatments_withou
     assert "12.5" in tables["layers-medians"]
     assert LAYERS[0].category in tables["layers-medians"]
     assert "1.07" in tables["layers-cost"]
-    assert any("no table of functions" in text for text in page.texts)
+    assert any("2 treatments (b): no table of functions" in text for text in page.texts)
     assert any("had no room" in text for text in page.texts)
+
+
+def test_runs_that_are_invalid_for_one_reason_have_one_text() -> None:
+    details = ["no message", "no message", "2 events had no room"]
+    runs = {f"r{at}-1": {"reasons": [{"detail": text}]} for at, text in enumerate(details)}
+    evidence: Any = SimpleNamespace(reader=SimpleNamespace(run=runs.__getitem__))
+    frame = pl.DataFrame({"run": ["r0", "r1", "r2"], "attempt": 1})
+    texts = [*invalid_texts(evidence, frame)]
+    assert texts == ["r0 and r1: no message", "r2: 2 events had no room"]
+
+
+def test_a_gap_names_the_levels_that_all_its_treatments_share() -> None:
+    levels = [{"cell": "b", "rate_hz": 1}, {"cell": "b", "rate_hz": 2}, {"cell": "c", "rate_hz": 1}]
+    plan: list[dict[str, Any]] = [{"treatment": level, "layer_gap": "no rcl"} for level in levels]
+    plan[2]["layer_gap"] = None
+
+    def title(treatment: dict[str, Any]) -> str:
+        return ", ".join(str(level) for level in treatment.values())
+
+    evidence: Any = SimpleNamespace(imported=False, plan=plan, treatment_title=title)
+    assert profiled(evidence).gaps == (Gap("no rcl", ("b, 1", "b, 2"), "b"),)

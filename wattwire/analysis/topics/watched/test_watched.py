@@ -15,6 +15,7 @@ from wattwire.analysis.topics.watched.numbers import (
     WatchedTopics,
     watched_topics,
 )
+from wattwire.cli.exec import topics_table
 from wattwire.model.deployment import Request
 from wattwire.report.topic_page import topic_page
 from wattwire.stats import Interval
@@ -191,3 +192,15 @@ def test_a_probe_alone_is_the_total() -> None:
         for r in (REQUEST, Request(probe="mw/probe"))
     ]
     assert ["which no total includes" in page for page in pages] == [True, False]
+
+
+def test_lost_messages_of_a_window_are_an_integer_on_page_and_terminal() -> None:
+    faults = {"lost": 6, "reordered": 1, "repeated": 0}
+    lossy = stream("/a", 1, 12_345, faults=faults)
+    result = watched_topics(evidence(document(1, streams=[lossy], readers=[])))
+    parts = topic_page("watched", result).parts
+    (table,) = (part for _, part in parts if getattr(part, "id", "") == "watched-topics")
+    texts = {column.key: table.text(column, table.rows[0]) for column in table.columns}
+    assert [texts[key] for key in ("messages", "lost", "reordered")] == ["12\u202f345", "6", "1"]
+    (row,) = (line for line in topics_table.lines(result, 200) if line.startswith("/a "))
+    assert row.split()[-1] == "6"

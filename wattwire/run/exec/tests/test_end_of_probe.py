@@ -9,7 +9,7 @@ import pytest
 
 from wattwire.model.deployment import COMMAND, PROBE, Request
 from wattwire.run.dependencies import DRAIN, WINDOW, DependencyLostError
-from wattwire.run.exec.command_run import CommandRecord, CommandRun
+from wattwire.run.exec.command_run import CommandRecord, CommandRun, end_before_window
 from wattwire.run.exec.watched_topics import ProbeOfRun
 from wattwire.run.run_processes import ProcessState
 
@@ -54,3 +54,25 @@ def test_a_probe_that_ends_early_or_is_killed_fails_the_run_with_its_last_words(
         run_with(probe, None, point)._require_dependencies()  # noqa: SLF001
     with pytest.raises(DependencyLostError, match=f"^the probe {how}: no disk space$"):
         run_with(probe, ENDED, point, "no disk\nspace\n")._require_dependencies()  # noqa: SLF001
+
+
+@pytest.mark.parametrize(
+    ("after_s", "is_searching", "stated"),
+    [
+        (6.6, True, "ended after 6.6 s, before the probe had found all publishers"),
+        (2.0, True, "ended after 2 s, within the warm-up (3 s)"),
+        (2.0, False, "within the warm-up (3 s)"),
+    ],
+)
+def test_an_end_before_the_window_names_what_the_window_waited_for(
+    after_s: float, is_searching: bool, stated: str
+) -> None:
+    request = Request(("x",), warmup_s=3.0)
+    text = end_before_window(request, after_s, 0, is_searching)
+    assert stated in text and "nothing was measured" in text
+    assert ("--warmup" in text) == ("warm-up" in text)
+
+
+def test_an_end_before_the_messages_of_the_warm_up_counts_them() -> None:
+    text = end_before_window(Request(("x",), warmup_messages=9), 5.0, 4, is_searching=False)
+    assert "within the warm-up (9 messages, of which 4 came)" in text
