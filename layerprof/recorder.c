@@ -40,7 +40,7 @@ struct header {
   uint64_t chunks_used;
   _Atomic uint64_t lost;
   _Atomic uint64_t notes_used; /* can exceed NOTES_BYTES */
-  uint64_t loss_cause; /* errno of the first chunk without space; 0: the file was full */
+  uint64_t loss_cause;         /* errno of the first chunk without space; 0: the file was full */
   uint64_t reserved;
   uint8_t statuses[WRAPPERS_MAX];
   char arguments[2048]; /* the command line of the process */
@@ -68,7 +68,7 @@ static char file_path[PATH_MAX];
 static _Atomic pid_t owner; /* the process that opened the file */
 static pthread_mutex_t chunk_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t look_lock = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t chunks_reserved; /* chunks with space on the disk; under chunk_lock */
+static uint64_t chunks_reserved;  /* chunks with space on the disk; under chunk_lock */
 static _Atomic uint64_t retry_at; /* lost events until space is looked for again */
 
 #define OF_THREAD __thread __attribute__((tls_model("initial-exec")))

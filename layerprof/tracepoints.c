@@ -6,9 +6,11 @@
 #include "points.h"
 #include "recorder.h"
 
-#define TRACEPOINT(name, parameters, arguments, body)                                          \
-  LAYERPROF_PUBLIC void ros_trace_##name parameters body                                       \
-  LAYERPROF_PUBLIC void ros_trace_do_##name parameters { ros_trace_##name arguments; }         \
+#define TRACEPOINT(name, parameters, arguments, body)        \
+  LAYERPROF_PUBLIC void ros_trace_##name parameters body     \
+      LAYERPROF_PUBLIC void ros_trace_do_##name parameters { \
+    ros_trace_##name arguments;                              \
+  }                                                          \
   LAYERPROF_PUBLIC bool ros_trace_enabled_##name(void) { return true; }
 
 #define RECORD(point, a, b, c) \
@@ -20,8 +22,7 @@ static __thread const void *published __attribute__((tls_model("initial-exec")))
 
 /* -- entities -------------------------------------------------------------------------------- */
 
-TRACEPOINT(rcl_node_init,
-           (const void *node, const void *rmw, const char *name, const char *space),
+TRACEPOINT(rcl_node_init, (const void *node, const void *rmw, const char *name, const char *space),
            (node, rmw, name, space), {
              (void)rmw;
              layerprof_look();
@@ -70,8 +71,7 @@ TRACEPOINT(rmw_take,
              RECORD(POINT_RMW_TAKEN, subscription, source_ns, is_taken);
            })
 
-TRACEPOINT(rcl_take, (const void *message), (message),
-           { RECORD(POINT_RCL_TAKEN, message, 0, 0); })
+TRACEPOINT(rcl_take, (const void *message), (message), { RECORD(POINT_RCL_TAKEN, message, 0, 0); })
 
 TRACEPOINT(rclcpp_take, (const void *message), (message),
            { RECORD(POINT_CLIENT_TAKEN, message, 0, 0); })

@@ -93,8 +93,8 @@ struct Side {
     side.take(kServerWait, [&](const wattwire_BytesCall& request) {
       const int64_t begin_ns = now_ns();
       uint64_t seq;
-      if (!is_valid(request.body.data._buffer, request.body.data._length,
-                    request.body.data._length, &seq))
+      if (!is_valid(request.body.data._buffer, request.body.data._length, request.body.data._length,
+                    &seq))
         std::exit(1);
       dds_write(side.writer, &request);
       keep_record(seq, UNKNOWN_NS, begin_ns, now_ns(), request.body.data._length);

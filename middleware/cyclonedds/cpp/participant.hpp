@@ -113,8 +113,7 @@ class Participant {
  private:
   dds_entity_t topic(const std::string& name, const dds_topic_descriptor_t* type) {
     const std::string full = "wattwire_" + kit_.string("run") + "_" + name;
-    const dds_entity_t topic =
-        dds_create_topic(participant_, type, full.c_str(), nullptr, nullptr);
+    const dds_entity_t topic = dds_create_topic(participant_, type, full.c_str(), nullptr, nullptr);
     if (topic == DDS_RETCODE_NOT_ALLOWED_BY_SECURITY)
       throw wattwire::MiddlewareFailed(refused_topic(full));
     return check(topic, "topic " + full);
