@@ -26,7 +26,7 @@ EVENT_NS, LATENCY, OF_UPROBE, MEMORY_MIB = 100.0, 1.05, 0.2, 64.0
 UPROBE_EVENTS = 20_000
 """Events of a process with a uprobe, which can cost 60 µs each in a virtual machine."""
 FUNCTION = "ros_trace_rmw_publish"
-CALLS = 65_000
+CALLS = 66_000
 """Calls of a ping-pong in which either node records 10⁶ events."""
 MEMORY_PAIRS = 3
 """Pairs of the memory, which scatters by less than 1 %."""
