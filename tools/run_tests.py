@@ -28,6 +28,8 @@ REPEATED_MAX = 10
 """More failed tests show a fault of the code, which a repeat would only hide for a while."""
 ALONE_MAX = 2
 """More tests that pass only alone fail the run, so that such defects do not accumulate."""
+SLOWEST = ("--durations", "20", "--durations-min", "20")
+"""Options that name the slowest tests, which decide how long the whole takes."""
 ENVIRONMENT = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 """A sourced ROS adds plugins to PYTHONPATH that this pytest cannot load."""
 
@@ -52,7 +54,7 @@ def failed_tests() -> list[str]:
 
 def main(arguments: list[str]) -> int:
     in_parallel = QUICK_IN_PARALLEL if "quick" in arguments else IN_PARALLEL
-    code = pytest(["--cache-clear", *in_parallel, *arguments])
+    code = pytest(["--cache-clear", *in_parallel, *SLOWEST, *arguments])
     failed = failed_tests()
     if code != FAILED or not 0 < len(failed) <= REPEATED_MAX:
         return code
