@@ -43,6 +43,8 @@ def built_cpp_nodes(build: CellBuild, folder: Path) -> Path:
     if build.facts["rclcpp"] == "unknown":
         pytest.skip("no rclcpp (it has no wheels); source a ROS installation that includes it")
     environment = merge_env(dict(os.environ), build.env)
+    # Wheels are built for one RMW, and their CMake files refuse another one.
+    environment.pop("RMW_IMPLEMENTATION", None)
     prefixes = environment["AMENT_PREFIX_PATH"].replace(":", ";")
     options = [f"-DCMAKE_PREFIX_PATH={prefixes}", f"-DPython3_EXECUTABLE={build.words['python']}"]
     configure = ["cmake", "-G", "Ninja", "-S", GRAPH_CPP, "-B", folder, *options]
