@@ -11,6 +11,8 @@ from wattwire.run.runner import OneRun
 RUN = Path(wattwire.run.__file__).parent
 CALIBRATION = "calibrating.py"
 """A calibration compares the model with a counter. It is not a run."""
+ALIGNMENT = "alignment_load.py"
+"""The load before the first and after the last run. No run samples it."""
 
 
 def test_one_place_samples_runs() -> None:
@@ -19,7 +21,7 @@ def test_one_place_samples_runs() -> None:
         for path in RUN.rglob("*.py")
         if path.parent.name != "tests" and '"sample_start"' in path.read_text(encoding="utf-8")
     }
-    assert sampling == {"runner.py", CALIBRATION}
+    assert sampling == {"runner.py", CALIBRATION, ALIGNMENT}
 
 
 def test_a_command_replaces_only_the_phases_that_depend_on_nodes() -> None:
