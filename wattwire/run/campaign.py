@@ -274,9 +274,9 @@ class CampaignRunner:
             self._hosts = None
         if self._hosts is None:
             self._hosts = Hosts(self._rig, self.campaign.path / "agent" / "hosts")
-            for token in self._cleaned_tokens:  # an agent that was killed has left private keys
+            for token in self._cleaned_tokens:  # an agent that was killed has left files
                 for host in self._hosts.by_name.values():
-                    host.forget_private(token)
+                    self._forget(host, token)
             self._cleaned_tokens.clear()
         return self._hosts.by_name
 
@@ -669,11 +669,15 @@ class CampaignRunner:
         for connected in () if self._hosts is None else self._hosts.by_name.values():
             with contextlib.suppress(AgentLostError, AgentError):
                 connected.agent.request("clean", run=token)
-                connected.forget_private(token)
-                connected.forget(connected.folder_of(self.campaign.path, token))
+                self._forget(connected, token)
         if self._hosts is not None and self._hosts.any_lost:
             with contextlib.suppress(WattwireError):  # there may be no later run that connects
                 self._connect_hosts()
+
+    def _forget(self, host: Host, token: str) -> None:
+        """Remove the private keys and the files of an attempt from a host."""
+        host.forget_private(token)
+        host.forget(host.folder_of(self.campaign.path, token))
 
     def _report(self, planned: PlannedRun, collected: Collected, record: RunRecord) -> None:
         if not self._busy_reported and any(r.code in CONDITION_CODES for r in collected.reasons):
