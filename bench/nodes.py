@@ -101,6 +101,12 @@ class Bench:
         return float((times[-1] - times[0]) / (len(times) - 1))
 
 
+def peak_mib(pid: int) -> float:
+    """Return the peak of the resident memory of a running process (MiB)."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
+
+
 @contextlib.contextmanager
 def bench() -> Iterator[Bench]:
     """Yield a bench in a temporary folder. Its agent ends with the context."""

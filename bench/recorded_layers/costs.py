@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from bench.nodes import Bench
+from bench.nodes import Bench, peak_mib
 from bench.pairs import Comparison, abba, compared
 from bench.peers.pipeline import MESSAGES, RELAYS, latencies_ns
 from contract.conformance.cell import CellUnderTest
@@ -153,12 +153,6 @@ def peaks_mib(workbench: Bench, pairs: int) -> tuple[tuple[float, ...], tuple[fl
 
     label = f"{CELL}, memory of a node"
     return abba(label, lambda: largest_mib(recorded), lambda: largest_mib(cell), pairs)
-
-
-def peak_mib(pid: int) -> float:
-    """Return the peak of the resident memory of a running process (MiB)."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
 def comparisons(workbench: Bench, pairs: int) -> Iterator[Comparison]:

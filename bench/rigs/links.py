@@ -23,7 +23,7 @@ import numpy as np
 from scipy import stats
 
 from bench import own_time
-from bench.nodes import CELLS
+from bench.nodes import CELLS, peak_mib
 from bench.pairs import BROKEN, lose_pair
 from wattwire.catalog.links import load_link
 from wattwire.hosts import Hosts
@@ -214,11 +214,8 @@ def cpu_s(pid: int | None) -> float:
 
 
 def memory_mib(pid: int | None) -> float:
-    """Return the largest resident memory of a process; NaN without one."""
-    if pid is None:
-        return math.nan
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
+    """Return the largest resident memory of a process (MiB); NaN without one."""
+    return math.nan if pid is None else peak_mib(pid)
 
 
 def rounds(pairs: int) -> dict[str, list[Round]]:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from bench.nodes import peak_mib
 from bench.recorded_layers import costs, delays
 from bench.recorded_layers.delays import Slopes
 from wattwire.model.layers import LAYERS
@@ -42,9 +43,9 @@ def test_without_a_uprobe_the_reason_is_printed(tmp_path, monkeypatch, capsys):
 
 
 def test_the_peak_of_memory_is_that_of_the_kernel():
-    before = costs.peak_mib(os.getpid())
+    before = peak_mib(os.getpid())
     bytearray(os.urandom(1) * (300 << 20))
-    peak = costs.peak_mib(os.getpid())
+    peak = peak_mib(os.getpid())
     assert peak == resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 >= before
 
 

@@ -63,8 +63,8 @@ exec "$@"
 """
 """The host's name, its own shared memory and machine id, no IPv6, and multicast on `lo`.
 
-Some libraries treat hosts with the same machine id as one host. Fast DDS then ignores the addresses
-of all interfaces that its own allowlist does not contain.
+Some libraries treat hosts with the same machine id as one host. They then ignore the addresses of
+all interfaces that their own allowlist does not contain.
 
 IPv6 would add frames of the kernel to every network: router solicitations and reports of groups.
 """

@@ -23,8 +23,8 @@ const FOLDER: &str = "/dev/shm";
 /// Shorter names do not identify an owner reliably.
 const COMPANION_NAME_MIN: usize = 8;
 
-/// Longest wait at the end for other processes, such as a peer of a node, to close a file. A node
-/// of Fast DDS closes the port of a reader that has ended two seconds later.
+/// Longest wait at the end for other processes, such as a peer of a node, to close a file. A
+/// sender can keep the memory that it shared with a reader for two seconds after the reader's end.
 const RELEASE_WAIT: Duration = Duration::from_secs(4);
 const RELEASE_PERIOD: Duration = Duration::from_millis(50);
 
