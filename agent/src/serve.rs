@@ -18,6 +18,7 @@ use crate::census::{Census, Exits, Main, Members};
 use crate::cgroup::Cgroups;
 use crate::clock_server::ClockServer;
 use crate::cpu_latency::CpuLatency;
+use crate::cpu_times::BusyTime;
 use crate::cpus::OwnCpus;
 use crate::exit_records::ExitRecords;
 use crate::input::{Input, Next};
@@ -76,6 +77,7 @@ pub fn run() -> i32 {
         censuses: BTreeMap::new(),
         exits: None,
         others: Others::new(&Tree::Live),
+        busy_time: BusyTime::new(&Tree::Live),
         cpu_latency: CpuLatency::find(),
         own_cpus: OwnCpus::inherited(),
         clock_server: ClockServer::default(),
@@ -114,6 +116,7 @@ struct Agent {
     exits: Option<Exits>,
     /// State of `load` between its requests.
     others: Others,
+    busy_time: BusyTime,
     cpu_latency: CpuLatency,
     own_cpus: OwnCpus,
     clock_server: ClockServer,
@@ -214,7 +217,7 @@ impl Agent {
             "heartbeat" => self.heartbeat(&request.arguments()?),
             "load" => {
                 request.arguments::<protocol::Nothing>()?;
-                load::since_start(&Tree::Live, &mut self.others)
+                load::since_start(&Tree::Live, &mut self.others, &mut self.busy_time)
                     .map_err(|error| Problem::io("reading", "/proc/stat", &error))
             }
             "folder" => self.folder(&request.arguments()?),

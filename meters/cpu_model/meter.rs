@@ -4,7 +4,8 @@
 use serde::Deserialize;
 use serde_json::{json, Map};
 
-use crate::meter::{parse_number, Absent, Meter, Opened, Place, Samples, SeriesId, Tree, TreeFile};
+use crate::cpu_times::{BusyTime, CpuTimes};
+use crate::meter::{Absent, Meter, Opened, Place, Samples, SeriesId, Tree, TreeFile};
 
 /// A kind of machine with its range. README.md explains the ranges.
 #[derive(Clone)]
@@ -61,15 +62,17 @@ const VIRTUAL: Model = Model {
     because: "a virtual CPU may be a thread of any machine, shared or not",
 };
 
+/// Holds the lines of the CPUs in `/proc/stat`.
+const BUFFER_BYTES: usize = 64 << 10;
 /// Minimum number of hardware threads of a server.
 const SERVER_CPUS: usize = 48;
 
 struct CpuModel {
     stat: TreeFile,
     model: Model,
-    tick_us: f64,
+    busy_time: BusyTime,
     series: Option<(SeriesId, SeriesId)>,
-    buffer: [u8; 512],
+    buffer: Vec<u8>,
 }
 
 pub fn open(tree: &Tree) -> Result<Opened, Absent> {
@@ -84,18 +87,14 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
             choose(tree).clone()
         }
     };
-    let per_second = match tree {
-        // SAFETY: plain system call.
-        Tree::Live => unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as f64,
-        Tree::Replay(_) => 100.0,
-    };
     info.insert("model".into(), model.name.into());
     info.insert("joules_per_cpu_second_low".into(), model.low.into());
     info.insert("joules_per_cpu_second_high".into(), model.high.into());
     info.insert("because".into(), model.because.into());
     info.insert("warning".into(), json!("an estimate without information beyond CPU time"));
-    let tick_us = 1e6 / per_second;
-    let meter = CpuModel { stat, model, tick_us, series: None, buffer: [0; 512] };
+    let busy_time = BusyTime::new(tree);
+    let buffer = vec![0; BUFFER_BYTES];
+    let meter = CpuModel { stat, model, busy_time, series: None, buffer };
     Ok(Opened { meter: Box::new(meter), info })
 }
 
@@ -150,10 +149,10 @@ impl Meter for CpuModel {
     fn read(&mut self, samples: &mut Samples) {
         let Some((low, high)) = self.series else { return };
         samples.begin();
-        match self.stat.read(&mut self.buffer).ok().and_then(busy_ticks) {
-            Some(ticks) => {
+        match self.stat.read(&mut self.buffer).ok().and_then(CpuTimes::parse) {
+            Some(times) => {
                 // J/s equals uJ/us.
-                let busy_us = ticks as f64 * self.tick_us;
+                let busy_us = self.busy_time.advance(&times) as f64 / 1000.0;
                 samples.put(low, busy_us * self.model.low);
                 samples.put(high, busy_us * self.model.high);
             }
@@ -163,16 +162,4 @@ impl Meter for CpuModel {
             }
         }
     }
-}
-
-/// Returns user + nice + system + irq + softirq of all CPUs since boot in clock ticks.
-fn busy_ticks(stat: &[u8]) -> Option<u64> {
-    let line = stat.split(|byte| *byte == b'\n').next()?.strip_prefix(b"cpu ")?;
-    let words = line.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
-    let mut ticks = 0;
-    for (index, word) in words.take(7).enumerate() {
-        let is_idle = index == 3 || index == 4;
-        ticks += if is_idle { 0 } else { parse_number(word)? };
-    }
-    Some(ticks)
 }

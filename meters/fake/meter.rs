@@ -1,7 +1,8 @@
 //! A deterministic counter of 2 W, computed from the clock, which wraps every 5 s. A test may add
 //! energy per CPU second.
 
-use crate::meter::{parse_number, Absent, Meter, Opened, Place, Samples, SeriesId, Tree, TreeFile};
+use crate::cpu_times::{BusyTime, CpuTimes};
+use crate::meter::{Absent, Meter, Opened, Place, Samples, SeriesId, Tree, TreeFile};
 
 /// The counter wraps from RANGE_UJ − 1 to 0.
 const RANGE_UJ: u64 = 10_000_000;
@@ -12,9 +13,15 @@ const PLANTED: &str = "WATTWIRE_FAKE_JOULES_PER_CPU_SECOND";
 struct Fake {
     /// The raw counter's file in a replay, with which fixtures determine the values.
     script: Option<TreeFile>,
-    /// The file with busy CPU time, and the added energy per clock tick in µJ.
-    planted: Option<(TreeFile, f64)>,
+    planted: Option<Planted>,
     energy: Option<SeriesId>,
+}
+
+struct Planted {
+    stat: TreeFile,
+    busy_time: BusyTime,
+    joules_per_cpu_second: f64,
+    buffer: Vec<u8>,
 }
 
 pub fn open(tree: &Tree) -> Result<Opened, Absent> {
@@ -32,9 +39,8 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
             })?;
             let stat = tree.open("proc/stat");
             let stat = stat.map_err(|error| Absent::because(format!("/proc/stat: {error}")))?;
-            // SAFETY: plain system call.
-            let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as f64;
-            Some((stat, joules * 1e6 / per_second))
+            let (busy_time, buffer) = (BusyTime::new(tree), vec![0; 64 << 10]);
+            Some(Planted { stat, busy_time, joules_per_cpu_second: joules, buffer })
         }
         _ => None,
     };
@@ -43,16 +49,11 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
 
 impl Fake {
     /// Returns the energy that the machine's busy time has added, or 0 without planted energy.
-    fn planted_uj(&self) -> Option<u64> {
-        let Some((stat, tick_uj)) = &self.planted else { return Some(0) };
-        let mut buffer = [0u8; 256];
-        let text = stat.read(&mut buffer).ok()?;
-        let words = text.strip_prefix(b"cpu ")?.split(|byte| *byte == b' ');
-        let times = words.filter(|word| !word.is_empty()).take(7).map(parse_number);
-        // user, nice, system, (idle, iowait), irq, softirq
-        let busy = times.enumerate().filter(|(index, _)| !matches!(index, 3 | 4));
-        let ticks = busy.map(|(_, ticks)| ticks).sum::<Option<u64>>()?;
-        Some((ticks as f64 * tick_uj) as u64)
+    fn planted_uj(&mut self) -> Option<u64> {
+        let Some(planted) = &mut self.planted else { return Some(0) };
+        let times = CpuTimes::parse(planted.stat.read(&mut planted.buffer).ok()?)?;
+        let busy_us = planted.busy_time.advance(&times) as f64 / 1000.0;
+        Some((busy_us * planted.joules_per_cpu_second) as u64)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::cpu_times::{tick_ns, CpuTimes};
+use crate::cpu_times::{tick_ns, BusyTime, CpuTimes};
 use crate::meter::{parse_number, Absent, Meter, Opened, Place, Samples, SeriesId, Tree, TreeFile};
 
 const BUFFER_BYTES: usize = 64 << 10;
@@ -15,6 +15,7 @@ struct HostState {
     zones: Vec<Zone>,
     series: Option<MachineSeries>,
     tick_ns: u64,
+    busy_time: BusyTime,
     buffer: Vec<u8>,
 }
 
@@ -57,6 +58,7 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
         zones: zones.collect(),
         series: None,
         tick_ns: tick_ns(tree),
+        busy_time: BusyTime::new(tree),
         buffer: vec![0; BUFFER_BYTES],
     };
     let mut info = Map::new();
@@ -97,11 +99,14 @@ impl Meter for HostState {
         let Some(series) = &self.series else { return };
         samples.begin();
         let stat = self.stat.read(&mut self.buffer).unwrap_or_default();
-        let times = CpuTimes::parse(stat)
-            .map(|times| [times.busy, times.steal, times.softirq, times.irq, times.iowait]);
+        let times_ns = CpuTimes::parse(stat).map(|times| {
+            let [steal, softirq, irq, iowait] =
+                [times.steal, times.softirq, times.irq, times.iowait].map(|t| t * self.tick_ns);
+            [self.busy_time.advance(&times), steal, softirq, irq, iowait]
+        });
         for (index, id) in series.times.iter().enumerate() {
-            match times {
-                Some(times) => samples.counter(*id, times[index] * self.tick_ns),
+            match times_ns {
+                Some(times_ns) => samples.counter(*id, times_ns[index]),
                 None => samples.lost(*id),
             }
         }

@@ -38,6 +38,8 @@ AGREEMENT = 0.01
 BATTERY_W = 15.0
 SHALLOW_W = 2 * 6.0
 """What both packages use more while a CPU latency limit holds."""
+ROUNDED_NS = 60e6
+"""Idle, iowait and steal time are multiples of 10 ms, and a span has two ends."""
 EDGES_W = 0.1
 """The agent reads at 10 Hz and the log has a line per 20 ms, so the ends of a span differ."""
 
@@ -204,6 +206,20 @@ def test_a_battery_of_acpi_is_a_source_whose_gauge_agrees_with_its_power(suite):
     slope_w = -np.polyfit((times_ns - times_ns[0]) / 1e9, left_uj / 1e6, 1)[0]
     print(f"the gauge falls by {slope_w:.2f} W")
     assert slope_w == pytest.approx(BATTERY_W, rel=0.1)
+
+
+@pytest.mark.matrix
+def test_the_busy_time_of_the_host_is_that_of_the_law(suite):
+    """The ticks of this kernel miss most of it, because the loads wake with a timer."""
+    data = sampled(suite / "additivity")
+    for step in data.steps:
+        for name in ("silent", "window"):
+            span = span_of(step, name)
+            planted = data.law.busy_cores(span)
+            measured = data.readings.rate("busy_time", "machine", "machine", *span) / 1e9
+            print(step["loads"], f"{name}: {measured:.3f} busy cores, planted {planted:.3f}")
+            rounded = ROUNDED_NS / (span[1] - span[0])
+            assert measured == pytest.approx(planted, rel=0.02, abs=rounded)
 
 
 @pytest.mark.matrix

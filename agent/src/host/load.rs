@@ -5,22 +5,26 @@ use std::io;
 use serde_json::{json, Value};
 
 use crate::clock;
-use crate::cpu_times::{tick_ns, CpuTimes};
+use crate::cpu_times::{tick_ns, BusyTime, CpuTimes};
 use crate::meter::Tree;
 use crate::others::Others;
 
 /// Returns the CPU times since boot summed over all CPUs, the number of CPUs, and the CPU demand of
 /// other processes since the first request.
-pub fn since_start(tree: &Tree, others: &mut Others) -> io::Result<Value> {
+pub fn since_start(
+    tree: &Tree,
+    others: &mut Others,
+    busy_time: &mut BusyTime,
+) -> io::Result<Value> {
     let other_demand_ns = others.read(clock::monotonic_ns(), &[]).demand_ns.round() as i64;
     let stat = tree.text("proc/stat")?;
     let times = CpuTimes::parse(stat.as_bytes())
         .ok_or_else(|| io::Error::other("the first line has no CPU times"))?;
     let tick_ns = tick_ns(tree);
     let ns = |ticks: u64| ticks * tick_ns;
-    let cpus = stat.lines().filter(|line| line.starts_with("cpu") && !line.starts_with("cpu "));
-    Ok(json!({"busy_ns": ns(times.busy), "steal_ns": ns(times.steal),
-              "total_ns": ns(times.total()), "cpus": cpus.count(), "tick_ns": tick_ns,
+    let busy_ns = busy_time.advance(&times);
+    Ok(json!({"busy_ns": busy_ns, "steal_ns": ns(times.steal),
+              "total_ns": busy_ns + ns(times.unused()), "cpus": times.cpus, "tick_ns": tick_ns,
               "other_demand_ns": other_demand_ns}))
 }
 
@@ -30,7 +34,8 @@ mod tests {
 
     #[test]
     fn the_load_of_this_host_is_plausible() {
-        let load = since_start(&Tree::Live, &mut Others::new(&Tree::Live)).unwrap();
+        let mut others = Others::new(&Tree::Live);
+        let load = since_start(&Tree::Live, &mut others, &mut BusyTime::new(&Tree::Live)).unwrap();
         assert_eq!(load["other_demand_ns"], 0, "the demand counts from the first request");
         assert!(load["cpus"].as_u64().unwrap() >= 1);
         assert!(load["total_ns"].as_u64().unwrap() > load["busy_ns"].as_u64().unwrap() / 2);

@@ -71,6 +71,14 @@ impl Tree {
         }
     }
 
+    /// Returns the time of CLOCK_MONOTONIC in ns. A replay reads the file `clock/monotonic`.
+    pub fn monotonic_ns(&self) -> Option<i64> {
+        match self {
+            Tree::Live => Some(clock::monotonic_ns()),
+            Tree::Replay(_) => self.text("clock/monotonic").ok()?.parse().ok(),
+        }
+    }
+
     /// Returns all descendants of a process. A replay reads the numbers in the file `members/PID`.
     pub fn descendants(&self, pid: i32) -> Vec<i32> {
         match self {

@@ -163,10 +163,10 @@ def test_the_probe_sees_the_messages_that_the_nodes_count(
     assert (chatter.topic, chatter.node) == ("/chatter", "/talker")
     assert (relay.topic, relay.node) == ("/relayed", "/relay")
     seen = {int(stamp) for stamp in records["stamp_ns"]}
-    due = [s for s, t in sent if begin_ns + EDGE_NS < t < end_ns - EDGE_NS]
-    assert len(due) > 200
-    assert sum(stamp in seen for stamp in due) >= 0.999 * len(due)
-    assert len({stamp for stamp, _ in relayed} - seen) <= 0.001 * len(relayed) + 200
+    for counted in (sent, relayed):
+        due = [stamp for stamp, t in counted if begin_ns + EDGE_NS < t < end_ns - EDGE_NS]
+        assert len(due) > 200
+        assert sum(stamp in seen for stamp in due) >= 0.999 * len(due)
     if numbers_messages(ros.build):
         assert chatter.faults is not None and chatter.faults.lost == 0
     else:
