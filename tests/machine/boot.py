@@ -66,7 +66,9 @@ def boot(
     image = folder / "initramfs.cpio"
     image.write_bytes(archive(_entries(machine_parts)))
     shutil.copy2(module, out / module.name)
-    (out / "environment").write_text(_environment(arguments, members), encoding="utf-8")
+    (out / "environment").write_text(
+        _environment(arguments, members, limit_s), encoding="utf-8"
+    )
     console = folder / "console.log"
     command = qemu_command(machine_parts, image, battery.with_suffix(".aml"), out, console)
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
@@ -142,7 +144,7 @@ def _entries(machine_parts: Parts) -> dict[str, tuple[int, bytes]]:
     return entries
 
 
-def _environment(arguments: Sequence[str], members: Sequence[str]) -> str:
+def _environment(arguments: Sequence[str], members: Sequence[str], limit_s: float) -> str:
     values = {
         "PATH": os.environ.get("PATH", ""),
         "HOME": str(Path.home()),
@@ -153,6 +155,7 @@ def _environment(arguments: Sequence[str], members: Sequence[str]) -> str:
         "PYTHON": sys.executable,
         "MEMBERS": " ".join(members),
         "ARGUMENTS": shlex.join(arguments),
+        "LIMIT_S": f"{limit_s:.0f}",
     }
     return "".join(f"{name}={shlex.quote(value)}\n" for name, value in values.items())
 

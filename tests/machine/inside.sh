@@ -3,7 +3,7 @@
 # suite, and powers the machine off whatever the suite did.
 out=/mnt/out
 . "$out/environment"
-export PATH HOME LANG WATTWIRE_CACHE PYTHONPATH
+export PATH HOME LANG WATTWIRE_CACHE PYTHONPATH LIMIT_S
 /sbin/ip link set lo up
 hostname test-machine
 cd "$CLONE" || echo "no clone at $CLONE"

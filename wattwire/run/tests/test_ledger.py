@@ -20,7 +20,8 @@ from wattwire.run.tests.random_runs import SCHEMA, random_run
 from wattwire.store import Messages
 from wattwire.store import messages as parts_of_runs
 
-RUNS, FIRST_RUNS = 10_000, 500
+RUNS_OF_TIERS = (500, 2_000, 10_000)
+"""Number of runs until the end of the tiers test, full and all."""
 SPAN_NS = (2_000_000, 25_000_000)
 
 
@@ -156,8 +157,12 @@ def check(seed):
 
 @pytest.mark.parametrize(
     "seeds",
-    [range(FIRST_RUNS), pytest.param(range(FIRST_RUNS, RUNS), marks=pytest.mark.slow)],
-    ids=["few", "many"],
+    [
+        range(RUNS_OF_TIERS[0]),
+        pytest.param(range(*RUNS_OF_TIERS[:2]), marks=pytest.mark.slow),
+        pytest.param(range(*RUNS_OF_TIERS[1:]), marks=[pytest.mark.slow, pytest.mark.matrix]),
+    ],
+    ids=["few", "many", "all"],
 )
 def test_the_ledger_has_the_fates_that_plain_loops_decide_and_its_sums_hold(seeds, monkeypatch):
     monkeypatch.setattr(parts_of_runs, "COUNTERS_PER_BUCKET", 4)
