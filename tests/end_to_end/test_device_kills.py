@@ -51,7 +51,6 @@ REASONS = {
 """Victim → the reason that the run names. A run without its harness is repeated instead."""
 POINTS = ("ready", "window", "drain")
 QUICK = (
-    ("ros1/python", "master@window"),
     ("rosbridge/rospy", "bridge@drain"),
     ("coproc/scalar", "client@ready"),
     ("coproc/qemu-an385", f"{BOARD}@window"),

@@ -66,9 +66,7 @@ def boot(
     image = folder / "initramfs.cpio"
     image.write_bytes(archive(_entries(machine_parts)))
     shutil.copy2(module, out / module.name)
-    (out / "environment").write_text(
-        _environment(arguments, members, limit_s), encoding="utf-8"
-    )
+    (out / "environment").write_text(_environment(arguments, members, limit_s), encoding="utf-8")
     console = folder / "console.log"
     command = qemu_command(machine_parts, image, battery.with_suffix(".aml"), out, console)
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL)

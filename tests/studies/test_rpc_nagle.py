@@ -96,6 +96,7 @@ def test_the_wait_of_cpp_httplib_is_found_explained_and_cured_and_no_other_cell_
     assert int(row["inside"]) > 0.8 * int(row["messages"])
 
 
+@pytest.mark.matrix
 def test_the_wait_of_jax_ws_is_found_and_cured(tmp_path: Path) -> None:
     reason = why_not(JAVA, tmp_path / "looking", unbuilt=True)
     if reason:

@@ -35,7 +35,7 @@ POINTS = {
               "controller@drain", "controller@convert"),
 }  # fmt: skip
 """Subject → its crash points."""
-QUICK = ("probe@window", "profiled@ready", "profiled@window", "node/relay.py@window")
+QUICK = ("probe@window", "profiled@ready", "node/relay.py@window")
 KILLS = 59
 KILLS_TIMEOUT_S = 3 * 3600
 

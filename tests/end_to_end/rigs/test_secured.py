@@ -38,7 +38,8 @@ KEYS = {
              *(f"uninvited-{kind}-subscriber" for kind in ("anonymous", "stranger"))},
 }  # fmt: skip
 """Host → its processes that have a private key, without the numbers of nodes."""
-QUICK = ("controller", "mosquitto", f"{FAR}agent", f"{FAR}node")
+QUICK = ("controller", f"{FAR}agent")
+FURTHER = ("mosquitto", f"{FAR}node")
 
 
 def ready(kind: str, folder: Path, running: contextlib.ExitStack, study: str) -> RigSetting:
@@ -95,7 +96,9 @@ def test_each_host_has_the_keys_of_its_own_processes_alone_and_its_runs_are_prov
     assert all(node["tried"] for node in document["proof"]["uninvited"])
 
 
-@pytest.mark.parametrize("kind", QUICK)
+@pytest.mark.parametrize(
+    "kind", [*QUICK, *(pytest.param(kind, marks=pytest.mark.matrix) for kind in FURTHER)]
+)
 def test_no_private_key_remains_after_a_kill_at_a_random_time(kind: str, tmp_path: Path) -> None:
     with contextlib.ExitStack() as running:
         setting = ready(kind, tmp_path, running, SECURED_STUDY)
