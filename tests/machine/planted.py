@@ -43,10 +43,13 @@ class Planted:
         return above_silent_w / rate_hz
 
     def joules_per_message(self) -> Iterator[tuple[tuple[str, ...], JoulesPerMessage, float]]:
-        """Yield each treatment, its interval on the page, and the mean that the law planted."""
+        """Yield each treatment, its interval on the page, and the mean that the law planted.
+
+        A valid run in which a node did not start in time has no window, and so no power.
+        """
         groups = by_treatment(self.evidence, self.evidence.usable)
         for row in powers(self.evidence):
-            group = groups[row.treatment]
+            group = groups[row.treatment].drop_nulls("power_window_w")
             runs = zip(group["run"], group["rate_hz_achieved"], strict=True)
             planted_j = [self.message_j(run, rate_hz) for run, rate_hz in runs]
             yield row.treatment, row.j_per_sent, float(np.mean(planted_j))

@@ -30,6 +30,8 @@ SILENT_S, WINDOW_S = 3.0, 5.0
 BATTERY_WINDOW_S = 20.0
 """The gauge has steps of 1 mWh, which are 3.6 J or a quarter of a second."""
 BLOCKS = 3
+READY_S = 180.0
+"""An interpreter with rclpy needs a minute to start here."""
 ENDING_S = 60.0
 """Time before the limit of the suite in which a campaign that is interrupted ends."""
 LOADS = {"a": 0.15, "b": 0.3}
@@ -85,7 +87,8 @@ def held(folder: Path) -> None:
 
 def ros2_energy(folder: Path) -> None:
     """Run the smoke preset of the study of a paper. The machine needs the middleware `ros2`."""
-    _run(folder, ["ros2-energy", "--preset", "smoke"])
+    slow = ("--set", f"plan.ready_timeout_s={READY_S}", "--set", "validity.look=true")
+    _run(folder, ["ros2-energy", "--preset", "smoke", *slow])
 
 
 def _run(folder: Path, study: Sequence[str], **parameters: int) -> None:
