@@ -37,15 +37,23 @@ def costs_of_hosts(
     for name, host in record.hosts.items():
         row = _costs(record, host, readings[name], sent, models.get(name))
         if cost_window(host)[1] > cost_window(host)[0]:
-            machine = record.hosts[host.machine]
-            energy_j = machines[host.machine].get("dynamic_j")
+            machine, powers = record.hosts[host.machine], machines[host.machine]
+            processes = _processes(record, name)
             row |= resources.attributed_energy(
                 readings[name],
-                [*_processes(record, name)],
+                processes,
                 (cost_window(host), _span(host.baselines["silent"])),
                 readings[machine.name],
                 (cost_window(machine), _span(machine.baselines["silent"])),
-                energy_j,
+                powers.get("dynamic_j"),
+            )
+            row |= resources.busy_share_energy(
+                readings[name],
+                processes,
+                cost_window(host),
+                readings[machine.name],
+                cost_window(machine),
+                powers.get("power_window_w"),
             )
         by_host[name] = row | {k: v for k, v in machines.get(name, {}).items() if k != "dynamic_j"}
     return sum_of_hosts(by_host)

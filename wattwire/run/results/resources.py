@@ -255,6 +255,34 @@ def energy_estimates(
     return costs
 
 
+def busy_share_energy(
+    readings: Readings,
+    processes: Iterable[str],
+    window: tuple[int, int],
+    machine_readings: Readings,
+    machine_window: tuple[int, int],
+    machine_w: float | None,
+) -> dict[str, float | None]:
+    """Return each process's share (J) of all energy of its machine, by its share of busy CPU time.
+
+    PowerJoular and Scaphandre compute the power of a process in this way. It charges the power of
+    the idle machine to the processes that run (compare `attributed_energy`). Another host of the
+    same machine may read the machine's meters.
+    """
+    busy_ns = machine_readings.increase("busy_time", "machine", "machine", *machine_window)
+    if machine_w is None or not busy_ns:
+        return {}
+    machine_j = machine_w * (machine_window[1] - machine_window[0]) / SECOND_NS
+    energies_j: dict[str, float | None] = {}
+    for process in processes:
+        used_ns = readings.increase(CPU_TIME, "process", process, *window)
+        share = None if used_ns is None else used_ns / busy_ns
+        energies_j[column("energy_busy_share_j", process)] = (
+            None if share is None else machine_j * share
+        )
+    return energies_j
+
+
 Spans = tuple[tuple[int, int], tuple[int, int]]
 """The window and the silent baseline (ns) on one clock."""
 

@@ -8,7 +8,13 @@ import pytest
 from wattwire.run.results import cores, evidence
 from wattwire.run.results.costs import sum_of_hosts
 from wattwire.run.results.evidence import machine_figures
-from wattwire.run.results.resources import OF_LIFE, Readings, attributed_energy, life_costs
+from wattwire.run.results.resources import (
+    OF_LIFE,
+    Readings,
+    attributed_energy,
+    busy_share_energy,
+    life_costs,
+)
 from wattwire.run.results.schema import COLUMNS, of_one_source, pool_baselines
 
 S = 10**9
@@ -169,14 +175,30 @@ def test_drops_of_hosts_add_up_and_of_steps_the_largest_counts(monkeypatch):
     assert figures["clock_step_ms.on.edge"] == 5.0
 
 
-def test_processes_have_no_more_than_the_dynamic_energy_of_their_machine():
-    def reading(quantity, scope, subject, ends):
-        return [
-            {"meter": "m", "quantity": quantity, "subject": subject, "scope": scope,
-             "kind": "measured", "t_ns": t_ns, "value": float(value)}
-            for t_ns, value in zip((0, S, 2 * S), ends, strict=True)
-        ]  # fmt: skip
+def reading(quantity, scope, subject, ends):
+    """Return the rows of a counter at 0, 1 and 2 s."""
+    return [
+        {"meter": "m", "quantity": quantity, "subject": subject, "scope": scope,
+         "kind": "measured", "t_ns": t_ns, "value": float(value)}
+        for t_ns, value in zip((0, S, 2 * S), ends, strict=True)
+    ]  # fmt: skip
 
+
+def test_a_share_of_busy_time_charges_the_idle_machine_to_what_runs():
+    """A node that used a tenth of a core is charged with half of the 30 J of an idle machine."""
+    rows = [
+        *reading("busy_time", "machine", "machine", (0, 0.1 * S, 0.3 * S)),
+        *reading("cpu_time", "process", "client-0", (0, 0, 0.1 * S)),
+    ]
+    readings, window = Readings(pl.DataFrame(rows)), (S, 2 * S)
+    energies = busy_share_energy(readings, ["client-0", "absent-0"], window, readings, window, 30.0)
+    assert energies == {
+        "energy_busy_share_j.client.0": pytest.approx(15.0), "energy_busy_share_j.absent.0": None,
+    }  # fmt: skip
+    assert busy_share_energy(readings, ["client-0"], window, readings, window, None) == {}
+
+
+def test_processes_have_no_more_than_the_dynamic_energy_of_their_machine():
     # Both processes used 0.6 s each, but the machine's counter of busy time grew by 1.0 s only.
     rows = [
         *reading("busy_time", "machine", "machine", (0, 0, S)),

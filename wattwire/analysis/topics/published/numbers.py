@@ -70,6 +70,8 @@ class PrintedRow:
     printed: tuple[str | None, ...]
     here: tuple[Here, ...]
     absence: Absence | None
+    busy_share: tuple[Estimate, ...] = ()
+    """Our energies by share of busy CPU time, in the order of `here`."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,8 @@ class Quantity:
     unit: str
     kind: str = ""
     has_nodes: bool = False
+    has_busy_share: bool = False
+    """Whether `PrintedRow.busy_share` has it: the printed energy is that of a process."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +117,11 @@ class PrintedTable:
     quantities: tuple[Quantity, ...]
     rows: tuple[PrintedRow, ...]
     has_several_nodes: bool
+
+    @property
+    def has_busy_share(self) -> bool:
+        """Whether it has energies by share of busy CPU time."""
+        return any(quantity.has_busy_share for quantity in self.quantities)
 
     @property
     def has_absences(self) -> bool:
@@ -203,8 +212,12 @@ def _table(
     constant = {key: rows[0][key] for key in keys if len({row[key] for row in rows}) == 1}
     has_several_nodes = len(_members(evidence.usable, "cpu_share", role, 1.0)) > 1
     is_energy_measured = bool(_members(evidence.usable, "energy_j", role, 1.0))
+    has_busy_share = bool(_members(evidence.usable, "energy_busy_share_j", role, 1.0))
     quantities = tuple(
-        _quantity(key, has_several_nodes, is_energy_measured)
+        replace(
+            _quantity(key, has_several_nodes, is_energy_measured),
+            has_busy_share=has_busy_share and key in ENERGIES,
+        )
         for key in QUANTITIES
         if any(row.get(key) for row in rows)
     )
@@ -262,10 +275,8 @@ def _row(
     shares = _members(frame, "cpu_share", role, 100.0)
     memories = _members(frame, "memory_kib", role, 1.0)
     here = {"cpu_percent": _here(shares), "memory_kib": _here(memories)}
-    joules = _members(frame, "energy_j", role, 1.0)
-    if joules:
-        here["energy_j"] = _here(joules)
-        here["power_w"] = _here([values / windows_s for values in joules])
+    if joules := _members(frame, "energy_j", role, 1.0):
+        here |= _energies(joules, windows_s)
     else:
         low = mean_of(frame, members(frame, "energy_estimate_low_j", role))
         high = mean_of(frame, members(frame, "energy_estimate_high_j", role))
@@ -273,11 +284,21 @@ def _row(
         here["power_w"] = Here(stats.Band.of_means(low / windows_s, high / windows_s))
     lacks_role = not shares and not memories
     has_measured = any(quantity.kind for quantity in quantities)
+    by_busy_share = _energies(_members(frame, "energy_busy_share_j", role, 1.0), windows_s)
     return replace(
         item,
         here=tuple(here.get(quantity.key, Here()) for quantity in quantities),
         absence=Absence(NO_ROLE, (role,)) if lacks_role and has_measured else None,
+        busy_share=tuple(by_busy_share.get(quantity.key, Here()).value for quantity in quantities),
     )
+
+
+def _energies(nodes_j: Sequence[FloatArray], windows_s: FloatArray) -> dict[str, Here]:
+    """Return energy (J) and power (W) of the nodes in windows of these lengths."""
+    return {
+        "energy_j": _here(nodes_j),
+        "power_w": _here([values_j / windows_s for values_j in nodes_j]),
+    }
 
 
 def _here(nodes: Sequence[FloatArray]) -> Here:

@@ -82,6 +82,26 @@ def test_an_estimate_never_has_the_name_of_a_measured_quantity(tmp_path) -> None
     assert kinds["cpu_percent"] == "measured"
 
 
+def test_a_printed_energy_of_a_node_stands_beside_its_share_of_busy_time(tmp_path) -> None:
+    document = {"factors": {"variant": ["a", "b"]}, "variants": {"a": {}, "b": {}},
+                "published": "published.csv"}  # fmt: skip
+    rows = "table,node_role,variant,cpu_percent,energy_j,power_w\n5,publisher,a,1.0,48.8,0.27\n"
+    evidence = planted(tmp_path, document, [{"variant": "a"}, {"variant": "b"}], lambda _: 1.0, 3)
+    (tmp_path / "published.csv").write_text(rows, "utf-8")
+    evidence.usable = evidence.usable.with_columns(
+        pl.lit(2.0).alias("cost_window_s"), pl.lit(0.1).alias("cpu_share.publisher.0"),
+        pl.lit(3.0).alias("energy_j.publisher.0"),
+        pl.lit(40.0).alias("energy_busy_share_j.publisher.0"),
+    )  # fmt: skip
+    result = published(evidence)
+    (table,) = tables_of(topic_page("published", result).section().parts)
+    (row,) = table.rows
+    measured = ("energy_j_here", "power_w_here", "energy_j_busy_share", "power_w_busy_share")
+    assert [row[key].estimate for key in measured] == pytest.approx([3.0, 1.5, 40.0, 20.0])
+    assert "cpu_percent_busy_share" not in row
+    assert "charged with the power of the idle machine" in str(table.note)
+
+
 def test_the_page_has_the_printed_and_our_numbers_with_the_study_s_titles(tmp_path) -> None:
     result = result_of(tmp_path)
     (table,) = tables_of(topic_page("published", result).section().parts)
