@@ -95,7 +95,7 @@ def shorts(answers: Answers) -> list[Short]:
     """Return the summary: decided answers first, then by distance of the ratio from 1.
 
     Answers without a finite number are omitted, except shares ("none in any of 18 runs"), which
-    come last. The page lists the others separately.
+    come last. The page lists the others separately. An answer to two questions has one row.
     """
     numbers = [
         answer
@@ -108,7 +108,8 @@ def shorts(answers: Answers) -> list[Short]:
         for answer in answers.items
         if answer.response.share and not isinstance(answer.result, NUMBER)
     )
-    return [*(_short(answers, answer) for answer in numbers), *dict.fromkeys(shares)]
+    rows = [_short(answers, answer) for answer in numbers]
+    return list(dict.fromkeys([*rows, *shares]))
 
 
 def _place(answers: Answers, answer: Answer) -> tuple[int, float]:

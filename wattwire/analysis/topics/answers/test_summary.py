@@ -22,7 +22,8 @@ def answer(estimate: float, low: float, high: float, **changes: Any) -> Answer:
     result = changes.pop("result", kind("language", "b", "a", interval, 1, 10, 5, "treatments"))
     response = changes.pop("response", LATENCY_P50)
     level = changes.pop("level", "b")
-    return Answer("Q", response, "language", level, "a", result, result, None, "B", "A")
+    question = changes.pop("question", "Q")
+    return Answer(question, response, "language", level, "a", result, result, None, "B", "A")
 
 
 def summary(*items: Answer) -> list[Short]:
@@ -55,6 +56,11 @@ def test_the_larger_side_of_a_ratio_stands_first_as_in_sentences():
     assert texts(row)[:2] == ("A / B", "2.00 [0.800, 2.50]")
     (row,) = summary(answer(0.5, 0.0, 1.25))
     assert texts(row)[0] == "B / A", "its inverse would have no upper limit"
+
+
+def test_an_answer_to_two_questions_has_one_row():
+    first, second = (answer(2.0, 1.8, 2.2, question=question) for question in ("Q1", "Q2"))
+    assert summary(first, second, answer(3.0, 2.8, 3.2)) == summary(answer(3.0, 2.8, 3.2), first)
 
 
 def test_what_has_no_number_is_left_to_the_lines_that_name_it():
