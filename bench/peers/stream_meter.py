@@ -7,6 +7,7 @@ a meter of its own that hangs for 30 s, and the ticks of each are counted.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import statistics
 import sys
@@ -24,7 +25,7 @@ import polars as pl
 from scipy import stats
 
 from bench.nodes import peak_mib
-from bench.pairs import CONFIDENCE, interleaved
+from bench.pairs import CONFIDENCE, compared, interleaved, table
 from bench.sampler import LOAD, PROCESSES, PROMISED_PERCENT, share_of_a_core, tick_meters
 from meters.http_plug.tests.emulator import Plug
 from meters.watts_up.tests.emulator import WattsUp
@@ -118,6 +119,16 @@ class Trial:
         return is_noticed and self.missed == 0 and self.ticks >= self.due
 
 
+def run_in_real_time(pid: int) -> None:
+    """Let an agent run before all others, so that only the meter can cost it a tick.
+
+    The agent's later threads inherit this. Without the right, other load costs ticks, too.
+    """
+    with contextlib.suppress(PermissionError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            os.sched_setscheduler(int(task.name), os.SCHED_RR, os.sched_param(1))
+
+
 def hang_between_records(meter: WattsUp, _: Plug) -> None:
     """Let the meter stop right after a record."""
     records = len(meter.sent_w)
@@ -155,6 +166,7 @@ def trial(kind: str, folder: Path, start: threading.Barrier) -> Trial:
     path = folder / "readings.bin"
     agent = AgentClient(folder / "agent")
     try:
+        run_in_real_time(agent.pid)
         start.wait()
         if hang is None:
             meter.hangs_until_s = time.monotonic() + HANG_S
@@ -196,6 +208,15 @@ def report(pairs: int) -> None:
         added = [after - before for before, after in zip(*peaks, strict=True)]
         label = "peak of its resident memory, MiB; limit and promise of the difference"
         print(_row(label, peaks[0], peaks[1], added, ADDED_MIB_MAX), flush=True)
+    ratios = [
+        comparison
+        for tick_hz, beside, alone in rows
+        for comparison in compared(
+            f"agent with the meter against without, {tick_hz:g} Hz", "% of a core",
+            (tuple(c.agent_percent for c in beside), tuple(c.agent_percent for c in alone)), None,
+        )
+    ]  # fmt: skip
+    print(f"\n{table(ratios)}", flush=True)
     hanging()
 
 

@@ -45,15 +45,16 @@ class MeteredSetting(Setting):
     study: str = field(default_factory=lambda: study_of("loopback/python"))
     pulled_at: str = ""
     """The command at which the cable is pulled the first time."""
+    killed: str = ""
+    """The kind of process that is killed."""
     _meter: subprocess.Popen[bytes] | None = None
-    _killed: str = ""
     _was_left: bool = False
     """A campaign ended and left the meter logging."""
 
     def start(self, folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
         is_first = not (folder / "state").exists()
         if is_first:
-            self._killed, self._was_left = "", False
+            self._was_left = False
             (folder / "state").write_text(json.dumps([False, INTERVAL_S]))
         else:
             self._was_left = self._is_logging(folder)
@@ -72,7 +73,7 @@ class MeteredSetting(Setting):
         return self._meter.pid if self._meter else None
 
     def kill(self, kind: str, pid: int) -> None:
-        self._killed = kind
+        self.killed = kind
         if kind == METER:
             self._link.unlink()  # as the system does, so that no other terminal has its name
         super().kill(kind, pid)
@@ -84,9 +85,9 @@ class MeteredSetting(Setting):
             problems.append("the meter is left logging")
         interval_s = json.loads((folder / "state").read_text())[1]
         # Only who has read the interval can restore it.
-        if interval_s != INTERVAL_S and self._killed in ("", "controller") and not self.pulled_at:
+        if interval_s != INTERVAL_S and self.killed in ("", "controller") and not self.pulled_at:
             problems.append(f"the meter is left with an interval of {interval_s} s")
-        if self._was_left and self._killed == "controller":
+        if self._was_left and self.killed == "controller":
             problems.append("the controller's end left the meter logging")
         if self._was_left and WAS_SENDING not in (folder / "log").read_text():
             problems.append("nobody said that the meter was left logging")

@@ -52,7 +52,7 @@ def test_a_pulled_cable_fails_an_attempt_stops_the_campaign_and_resume_goes_on(
 def test_a_killed_reader_leaves_no_meter_logging_after_the_next_run(
     victim: str, point: str, tmp_path: Path
 ) -> None:
-    setting = MeteredSetting()
+    setting = MeteredSetting(killed=victim)
     try:
         assert crash_once(f"{victim}@{point}", setting, tmp_path) == []
     finally:
