@@ -5,8 +5,8 @@ scale, layers, syscalls, calls. Validity, simulated: false_alarms, coverage, seq
 steady_state; with planted load: validity; copro --seeds. Compared with another commit: kits --old
 REV, summary_row --old REV. Steps and threads of a round trip: steps. Layers: layer_delays.
 Independent tools: peers, exec, topics. Variants: exec_variants. Robot and co-processor: copro.
-Secured cells: security. Planted joules: machine. Cost of reading: meters. As root: proof, links,
-planted_links, clocks. Prints Markdown.
+Secured cells: security. Planted joules: machine. Cost of reading: meters, stream_meter. As root:
+proof, links, planted_links, clocks. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -42,7 +42,16 @@ from bench import (
 from bench.coprocessing import bridge_memory, engines, planted_break_even, round_trips
 from bench.nodes import Bench, bench, make_cells_known, own_cost_roles
 from bench.pairs import PAIRS, abba, compared, lost_pairs, table
-from bench.peers import commands, meters, pipeline, secured, step_costs, tools, topics
+from bench.peers import (
+    commands,
+    meters,
+    pipeline,
+    secured,
+    step_costs,
+    stream_meter,
+    tools,
+    topics,
+)
 from bench.peers.libraries import comparisons
 from bench.recorded_layers import costs, delays
 from bench.rigs import bridges, clocks, links, planted_joules, planted_links, proof
@@ -305,11 +314,12 @@ COPRO = "copro"
 STEPS = "steps"
 LAYER_DELAYS = "layer_delays"
 SECURITY, PROOF = "security", "proof"
-MACHINE, METERS = "machine", "meters"
+MACHINE, METERS, STREAM_METER = "machine", "meters", "stream_meter"
 PEERS, EXEC, EXEC_VARIANTS, TOPICS = "peers", "exec", "exec_variants", "topics"
 ON_REQUEST = (
     VALIDITY, KITS, SUMMARY_ROW, BRIDGES, LINKS, PLANTED_LINKS, CLOCKS, COPRO, STEPS, PEERS, EXEC,
-    EXEC_VARIANTS, LAYER_DELAYS, MACHINE, METERS, TOPICS, SECURITY, PROOF,
+    EXEC_VARIANTS, LAYER_DELAYS, MACHINE, METERS, STREAM_METER, TOPICS, SECURITY,
+    PROOF,
 )  # fmt: skip
 TRIALS = 10_000
 IN_TURNS = {"echo", "pipeline", "libraries", "syscalls", STEPS, SECURITY}
@@ -388,6 +398,8 @@ def _report_alone(part: str, options: argparse.Namespace) -> bool:
         planted_joules.report(options.pairs or planted_joules.CAMPAIGNS, journal)
     elif part == METERS:
         meters.report(options.pairs or meters.ROUNDS)
+    elif part == STREAM_METER:
+        stream_meter.report(options.pairs or stream_meter.PAIRS)
     elif part == TOPICS:
         topics.report(options.pairs or PAIRS)
     elif part == BRIDGES:

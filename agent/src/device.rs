@@ -62,12 +62,13 @@ impl Fault {
     }
 }
 
+/// A value of a device. It is small, because the agent has room for many of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reading {
     /// The index of the device among those of the sampling.
-    pub stream: usize,
+    pub stream: u16,
     /// The index of the quantity in the manifest.
-    pub quantity: usize,
+    pub quantity: u16,
     pub t_ns: i64,
     pub read_ns: u32,
     pub amount: Amount,
@@ -76,7 +77,7 @@ pub struct Reading {
 /// Takes the readings of an answer.
 pub struct Out<'a> {
     manifest: &'static Manifest,
-    stream: usize,
+    stream: u16,
     received: Received,
     taken: &'a mut Taken,
 }
@@ -114,6 +115,7 @@ impl Out<'_> {
             .position(|known| known.name == quantity)
             .unwrap_or_else(|| panic!("{}/meter.toml has no {quantity:?}", self.manifest.name));
         let Received { t_ns, read_ns, .. } = self.received;
+        let quantity = quantity as u16;
         let read_ns = read_ns.clamp(0, u32::MAX as i64) as u32;
         let reading = Reading { stream: self.stream, quantity, t_ns, read_ns, amount };
         self.taken.readings.push(reading);
@@ -163,7 +165,7 @@ impl Wait {
 /// Passes an answer to the readings of a stream, and adds how old they may be.
 pub fn understand(
     stream: &mut dyn Stream,
-    (manifest, index): (&'static Manifest, usize),
+    (manifest, index): (&'static Manifest, u16),
     answer: &[u8],
     received: Received,
 ) -> Result<Taken, String> {
@@ -179,7 +181,7 @@ pub fn understand(
 /// Describes readings of a replay as (quantity, amount).
 pub fn described(manifest: &Manifest, readings: &[Reading]) -> Vec<Value> {
     let described = readings.iter().map(|reading| {
-        let name = manifest.quantities[reading.quantity].name;
+        let name = manifest.quantities[usize::from(reading.quantity)].name;
         match reading.amount {
             Amount::Counter(raw) => json!({"quantity": name, "counter": raw}),
             Amount::Gauge(value) => json!({"quantity": name, "value": value}),

@@ -31,9 +31,9 @@ use crate::process::Processes;
 use crate::protocol::{self, Answer, Kind, Problem, Request};
 use crate::sampler::Sampling;
 use crate::shm::Journal;
+use crate::stream::Checks;
 use crate::{
     addresses, clean, clock, command, disk, files, fingerprint, load, programs, registry, servers,
-    stream,
 };
 
 const FLUSH_WAIT: Duration = Duration::from_millis(500);
@@ -61,6 +61,13 @@ pub fn run() -> i32 {
             return EXIT_ENVIRONMENT;
         }
     };
+    let checks = match Checks::new() {
+        Ok(checks) => Arc::new(checks),
+        Err(error) => {
+            eprintln!("wattwire-agent: making a socket pair: {error}");
+            return EXIT_ENVIRONMENT;
+        }
+    };
     let shared_memory = Arc::new(Journal::new(cache.shared_memory()));
     let mut agent = Agent {
         state: None,
@@ -70,6 +77,7 @@ pub fn run() -> i32 {
         attempts: Attempts::new(cache.attempts()),
         cache,
         commands: Controls::default(),
+        checks,
         threads: Arc::default(),
         ports: Ports::default(),
         sampling: None,
@@ -105,6 +113,7 @@ struct Agent {
     attempts: Attempts,
     /// Pipes to the guards of builds and of other commands.
     commands: Controls,
+    checks: Arc<Checks>,
     /// Cloned by each thread of a request.
     threads: Arc<()>,
     ports: Ports,
@@ -275,6 +284,7 @@ impl Agent {
             cache: self.cache.clone(),
             output: self.output.clone(),
             commands: self.commands.clone(),
+            checks: self.checks.clone(),
         };
         let ready = self.state().and_then(|state| match Arc::strong_count(&self.threads) {
             0..=THREADS_MAX => Ok(state),
@@ -403,6 +413,7 @@ impl Agent {
             // The controller is gone, so an error such as a full disk has no recipient.
             let _ = sampling.finish();
         }
+        self.checks.end();
         self.attempts.remove_all();
         self.shared_memory.end();
         self.cgroups.remove();
@@ -431,6 +442,7 @@ struct Slow {
     cache: Cache,
     output: Output,
     commands: Controls,
+    checks: Arc<Checks>,
 }
 
 impl Slow {
@@ -439,7 +451,7 @@ impl Slow {
             "command" => command::command(request.arguments()?, state, &self.commands),
             "connects" => servers::connects(&request.arguments()?),
             "list" => files::list(&request.arguments()?),
-            "meter_check" => stream::check(&request.arguments()?),
+            "meter_check" => self.checks.check(&request.arguments()?),
             "remove" => files::remove(&request.arguments()?, &self.cache.attempts()),
             _ => {
                 let builder = Builder {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
 use std::sync::{Arc, Mutex};
@@ -72,6 +73,8 @@ fn shown(text: &str) -> String {
 pub struct Left {
     faults: Faults,
     info: Map<String, Value>,
+    /// The first fault after the last answer.
+    open_fault: String,
     answers: u64,
     /// Readings that found no room in the channel.
     dropped: u64,
@@ -114,12 +117,12 @@ impl Streams {
         let left = Arc::<Mutex<Left>>::default();
         let reader = Reader {
             manifest,
-            index: self.running.len(),
+            index: self.running.len() as u16,
             wait: Wait::new(closed),
             sender: self.sender.clone(),
             left: left.clone(),
         };
-        let builder = thread::Builder::new().stack_size(STACK_BYTES);
+        let builder = thread::Builder::new().name(manifest.name.into()).stack_size(STACK_BYTES);
         let thread = builder.spawn(move || reader.run(opened.stream))?;
         self.running.push(Running { series, closer, thread: Some(thread), left });
         Ok(())
@@ -133,7 +136,8 @@ impl Streams {
     /// Writes the readings that have come since the last call. It neither waits nor allocates.
     pub fn take(&mut self, samples: &mut Samples) {
         while let Ok(reading) = self.readings.try_recv() {
-            let series = self.running[reading.stream].series[reading.quantity];
+            let running = &self.running[usize::from(reading.stream)];
+            let series = running.series[usize::from(reading.quantity)];
             samples.take(series, reading.t_ns, reading.read_ns, reading.amount);
         }
     }
@@ -155,6 +159,9 @@ impl Streams {
                 samples.note(*series, "faults", left.faults.count.into());
                 samples.note(*series, "dropped", left.dropped.into());
                 samples.note(*series, "thread_cpu_ns", left.busy_ns.into());
+                if !left.open_fault.is_empty() {
+                    samples.note(*series, "open_fault", left.open_fault.clone().into());
+                }
                 if !left.faults.by_text.is_empty() {
                     samples.note(*series, "fault_texts", json!(left.faults.by_text));
                 }
@@ -200,7 +207,7 @@ impl Ending {
 
 struct Reader {
     manifest: &'static Manifest,
-    index: usize,
+    index: u16,
     wait: Wait,
     sender: SyncSender<Reading>,
     left: Arc<Mutex<Left>>,
@@ -222,7 +229,13 @@ impl Reader {
                 }
                 Err(Fault::Stopped) => break,
                 Err(Fault::Because(text)) => {
-                    locked(&self.left).faults.add(&text);
+                    let mut left = locked(&self.left);
+                    left.faults.add(&text);
+                    // The first one has the cause. Later ones may only say that it lasts.
+                    if left.open_fault.is_empty() {
+                        left.open_fault = shown(&text);
+                    }
+                    drop(left);
                     if self.wait.until(clock::monotonic_ns() + PAUSE_NS).is_err() {
                         break;
                     }
@@ -241,6 +254,7 @@ impl Reader {
         let dropped = failed.count() as u64;
         let mut left = locked(&self.left);
         left.answers += 1;
+        left.open_fault.clear();
         left.dropped += dropped;
         taken.remarks.iter().for_each(|text| left.faults.add(text));
     }
@@ -253,24 +267,55 @@ pub struct Check {
     at: String,
 }
 
+/// The checks of devices that run. They end with the agent, so that each leaves its device as it
+/// was.
+pub struct Checks {
+    /// Closing this end stops all checks.
+    closer: UnixStream,
+    closed: UnixStream,
+    /// Cloned by each check.
+    running: Arc<()>,
+}
+
+impl Checks {
+    pub fn new() -> io::Result<Checks> {
+        let (closer, closed) = UnixStream::pair()?;
+        Ok(Checks { closer, closed, running: Arc::default() })
+    }
+
+    pub fn check(&self, request: &Check) -> Answer {
+        let _running = self.running.clone();
+        let closed = self.closed.try_clone();
+        let closed =
+            closed.map_err(|error| Problem::new(Kind::Io, format!("meter_check: {error}")))?;
+        check(request, &Wait::new(closed))
+    }
+
+    /// Ends all checks. One that waits for a connection ends later by itself.
+    pub fn end(&self) {
+        let _ = self.closer.shutdown(Shutdown::Both);
+        let until = Instant::now() + END_MAX;
+        while Arc::strong_count(&self.running) > 1 && Instant::now() < until {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
 /// Opens a device, waits for its first readings and closes it again.
-pub fn check(request: &Check) -> Answer {
+fn check(request: &Check, wait: &Wait) -> Answer {
     let entry = registry::find(&request.meter)
         .ok_or_else(|| Problem::usage(format!("meter_check: no meter {:?}", request.meter)))?;
     let Open::Stream(open) = entry.open else {
         return Err(registry::no_stream(entry.manifest.name));
     };
     let mut stream = open(&Tree::Live, &request.at).map_err(absence)?.stream;
-    let (_closer, closed) = UnixStream::pair()
-        .map_err(|error| Problem::new(Kind::Io, format!("meter_check: {error}")))?;
-    let wait = Wait::new(closed);
     let until_ns = clock::monotonic_ns() + CHECK_NS;
     let mut reason = format!("no reading within {} s", CHECK_NS / 1_000_000_000);
     let mut answer = Vec::new();
     let mut readings = Vec::new();
     while readings.is_empty() && clock::monotonic_ns() < until_ns {
         answer.clear();
-        let received = stream.receive(&wait, &mut answer);
+        let received = stream.receive(wait, &mut answer);
         let understood = received.and_then(|received| {
             let device = (&entry.manifest, 0);
             understand(&mut *stream, device, &answer, received).map_err(Fault::Because)
@@ -281,7 +326,7 @@ pub fn check(request: &Check) -> Answer {
                 reason = shown(&text);
                 let _ = wait.until(clock::monotonic_ns() + PAUSE_NS);
             }
-            Err(Fault::Stopped) => {}
+            Err(Fault::Stopped) => break,
         }
     }
     stream.close();
@@ -289,7 +334,7 @@ pub fn check(request: &Check) -> Answer {
         return Err(Problem::new(Kind::Absent, reason));
     }
     let values = readings.iter().map(|reading| {
-        let quantity = &entry.manifest.quantities[reading.quantity];
+        let quantity = &entry.manifest.quantities[usize::from(reading.quantity)];
         let value = match reading.amount {
             Amount::Counter(raw) => raw as f64,
             Amount::Gauge(value) => value,

@@ -197,6 +197,18 @@ class Setting:
         """Return the command line of a campaign that starts or is resumed."""
         return (*arguments, "--plain", "--no-report")
 
+    def victim(self, kind: str, controller: int) -> int | None:
+        """Return a process of this kind, which belongs to a campaign; None without one."""
+        return victim(kind, controller)
+
+    def kill(self, kind: str, pid: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+    def problems(self, folder: Path) -> list[str]:
+        """Return what is wrong after a campaign with what does not belong to this machine."""
+        return []
+
 
 @dataclass
 class ExecSetting(Setting):
@@ -337,14 +349,14 @@ def exposure_s(kind: str, setting: Setting, folder: Path, wait_s: float = 5.0) -
     process = setting.start(folder, *arguments)
 
     def observe(_: list[int]) -> None:
-        if not first_s and victim(kind, process.pid) is not None:
+        if not first_s and setting.victim(kind, process.pid) is not None:
             first_s.append(time.monotonic())
 
     is_ended = ended(process, family, observe)
     end_s = time.monotonic()
     assert is_ended and process.returncode == 0, (folder / "log").read_text()
     assert first_s, f"this campaign has no {kind}"
-    problems = ledger(folder / "c") + left(folder, family, wait_s)
+    problems = ledger(folder / "c") + left(folder, family, wait_s) + setting.problems(folder)
     assert problems == [], problems
     return end_s - first_s[0]
 
@@ -370,7 +382,7 @@ def kill_once(
     while process.poll() is None and target is None:
         family.add(descendants(process.pid))
         if kill_at_s is None or time.monotonic() >= kill_at_s:
-            target = victim(kind, process.pid)
+            target = setting.victim(kind, process.pid)
         if target is not None and kill_at_s is None:
             kill_at_s, target = time.monotonic() + delay_s, None
         time.sleep(0.002)
@@ -381,12 +393,11 @@ def kill_once(
     pids = list(descendants(process.pid))
     family.add(pids)
     inodes = sockets_held_by(pids)
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(target, signal.SIGKILL)
+    setting.kill(kind, target)
     problems = [] if ended(process, family) else ["the controller hangs after the kill"]
     problems += resume(setting, folder, campaign, family)
     problems += ledger(campaign)
-    problems += left(folder, family, inodes=inodes)
+    problems += left(folder, family, inodes=inodes) + setting.problems(folder)
     return Seen(kind, after_s, phase, problems, reasons_of(campaign))
 
 
@@ -426,7 +437,8 @@ def crash_once(crash: str, setting: Setting, folder: Path) -> list[str]:
         crash, setting, folder, family, lambda pids: inodes.update(sockets_held_by(pids))
     )
     problems += resume(setting, folder, folder / "c", family)
-    return problems + ledger(folder / "c") + left(folder, family, inodes=inodes)
+    problems += ledger(folder / "c") + left(folder, family, inodes=inodes)
+    return problems + setting.problems(folder)
 
 
 def last_line(folder: Path, characters: int = 70) -> str:

@@ -36,6 +36,7 @@ REPLIES: dict[str, Form] = {
     "spawn": {"pid": int, "guard_pid": int},
     "meter_check": {"readings": [{"quantity": str, "unit": str, "value": NUMBER}], "info": {}},
     "members": {"members": [{}]},
+    "sample_start": {"absent": [{"name": str, "reason": str}]},
     "sample_stop": {"marks": [{"name": str, "t_ns": int}]},
     "cpus": {"allowed": [int], "cpus": [{"cpu": int}]},
     "stay_off": {"cpus": [int]},

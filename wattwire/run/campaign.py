@@ -319,6 +319,16 @@ class CampaignRunner:
             for text in reply["info"].values():
                 self._progress.event("note", text=f"meter {meter.name}: {text}")
 
+    def _require_meters(self) -> None:
+        """Read each meter again after a failed attempt. Raise MissingError if one is still gone."""
+        try:
+            self._check_meters(self._meters)
+        except MissingError as error:
+            raise MissingError(
+                f"{str(error).rstrip('.')}. The campaign stops; its finished runs are kept. "
+                f"Continue with --resume {self.campaign.path}."
+            ) from error
+
     def _addresses(self, hosts: Mapping[str, Host]) -> dict[str, dict[str, OutsideMeter]]:
         """Return host → name → meter. Of the hosts of one machine, the first reads its meters.
 
@@ -566,6 +576,8 @@ class CampaignRunner:
         self._report(planned, collected, collected.record)
         if collected.record.interrupted:
             raise KeyboardInterrupt
+        if any(reason.code == HARNESS_CODE for reason in collected.reasons):
+            self._require_meters()
         if study.plan.cooldown_s > 0:
             self._progress.event("phase", phase="cool-down")
             time.sleep(study.plan.cooldown_s)

@@ -68,6 +68,7 @@ _TABLE = (
     _harness("device", "the agent of its host: address and state, at each point", "the network"),
     _harness("link", "the queueing disciplines of the kernel, after the run", "the network"),
     _harness("disk", "the free bytes of each host, at each point", "nothing: free disk space"),
+    _harness("meter", "its agent: at the start and the end of a sampling", "nothing: the meter"),
     _harness("probe", "its agent: the event exit, before wattwire stops it", "the probe"),
     Dependency("service", "its agent: the event exit", *_OUTSIDE, "the processes of the run"),
     Dependency("bridge", "its agent: the event exit", *_OUTSIDE, "the processes of the run"),

@@ -53,6 +53,7 @@ from wattwire.run.progress import Progress
 from wattwire.run.proof.uninvited import OPEN, STRANGER, UninvitedNodes, uninvited_copies
 from wattwire.run.record import HostRecord, OpenAttempt, RunNetwork, RunRecord
 from wattwire.run.results import syscalls
+from wattwire.run.results.outside_meters import absent_meters, silent_meters
 from wattwire.run.results.resources import SENT_BYTES
 from wattwire.run.run_processes import (
     BrokenContractError,
@@ -158,6 +159,8 @@ class OneRun:
         self._settling = planned.control == SETTLING
         self._services, self._settings = setup.services, setup.settings
         self._addresses = setup.addresses
+        self._absent_meters: list[str] = []
+        """A sentence for each meter outside the machine that the sampling could not open."""
         self._counter_readers: list[CounterReader] = []
         self._builds = setup.builds
         self._point = BEFORE_GO
@@ -276,6 +279,8 @@ class OneRun:
         self._await_empty_queues()
         self._start_sampling()
         try:
+            absent = "; ".join(self._absent_meters)
+            require(self._point, {"meter": absent} if absent else {})
             self._start()
             self._point = WINDOW
             self._window()
@@ -375,6 +380,7 @@ class OneRun:
             if host.comparison is not None and host.name not in self._shared:
                 self._clock_exchanges.enter_context(host.comparison.continued())
         waits: list[Callable[[], object]] = []
+        replies: dict[str, Callable[[], dict[str, Any]]] = {}
         for name, host in self._hosts.items():
             folder = host.folder_of(self._folder, self.record.token)
             folder_made = host.submit_folder(folder)
@@ -389,9 +395,13 @@ class OneRun:
                 machine_wide=records[name].machine == name,
                 addresses={m.name: m.at for m in self._addresses.get(name, {}).values()},
             )
-            waits += [folder_made, functools.partial(host.agent.reply, "sample_start", started)]
+            waits.append(folder_made)
+            replies[name] = functools.partial(host.agent.reply, "sample_start", started)
         for wait in waits:
             wait()
+        for name, sampling_began in replies.items():
+            outside = self._addresses.get(name, {})
+            self._absent_meters += absent_meters(sampling_began(), outside)
 
     def _meters(self, host: Host) -> list[str]:
         """Return the names of the meters to read on a host."""
@@ -845,9 +855,12 @@ class OneRun:
             self._clock_exchanges.close()
             for name, sampling in self._request_all("sample_stop").items():
                 record.hosts[name].sampling = sampling
+                outside = self._addresses.get(name, {})
                 for series in sampling.get("series", []):
-                    if outside := self._addresses.get(name, {}).get(series["meter"]):
-                        series["window_s"] = outside.window_s
+                    if meter := outside.get(series["meter"]):
+                        series["window_s"] = meter.window_s
+                for text in silent_meters(sampling, outside) if outside else ():
+                    record.reasons.append(Reason(Verdict.FAILED, HARNESS_CODE, text))
         for name, reply in self._request_all("clock", count=3).items():
             record.hosts[name].clocks["end"] = reply["triples"]
             record.hosts[name].clock_adjustments["end"] = reply["adjustment"]

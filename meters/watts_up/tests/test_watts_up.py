@@ -84,6 +84,7 @@ def test_a_meter_that_hangs_costs_no_tick(
     frame, series, reply = sampled(agent, tmp_path, meter.path, 5.0, tick_hz=100)
     assert not powers_w(frame)
     assert "no record within 3 s" in str(series["power_input"]["info"]["fault_texts"])
+    assert "no record within 3 s" in series["power_input"]["info"]["open_fault"]
     # The thread sleeps; the machine of a test may miss ticks of its own.
     assert reply["ticks"] > 0.5 * 500 and reply["busy_ns"] < 0.1 * 6e9
     assert series["power_input"]["info"]["thread_cpu_ns"] < 0.01 * 5e9
@@ -96,7 +97,7 @@ def test_noise_and_half_a_record_cost_only_themselves(
     frame, series, _ = sampled(agent, tmp_path, meter.path, 1.0)
     read, info = powers_w(frame), series["power_input"]["info"]
     assert read == pytest.approx(meter.sent_w[: len(read)]) and len(read) >= 4
-    assert info["faults"] == 3
+    assert info["faults"] == 3 and "open_fault" not in info
     for text in ("noise on the line", "half a record", "2 fields; allowed: 18"):
         assert text in str(info["fault_texts"])
 
@@ -113,6 +114,7 @@ def test_an_unplugged_meter_is_a_fault_and_not_the_end(agent: AgentClient, tmp_p
     time.sleep(1.0)
     info = agent.request("sample_stop")["series"][0]["info"]
     assert "is the meter unplugged?" in str(info["fault_texts"])
+    assert "is the meter unplugged?" in info["open_fault"]
 
 
 def test_a_meter_that_hung_is_not_left_logging(
@@ -178,6 +180,22 @@ def test_a_killed_agent_leaves_the_meter_sending_and_the_next_one_says_so(
         second.close()
     assert "sending already" in series["power_input"]["info"]["was_logging"]
     assert not meter.is_logging
+
+
+def test_an_agent_that_ends_during_a_check_stops_the_meter(
+    agent: AgentClient, meter: WattsUp
+) -> None:
+    meter.is_hanging = True
+    agent.submit("meter_check", meter=NAME, at=meter.path)
+    deadline_s = time.monotonic() + 10
+    while not meter.is_logging and time.monotonic() < deadline_s:
+        time.sleep(0.01)
+    assert meter.is_logging
+    agent.close()
+    deadline_s = time.monotonic() + 5
+    while meter.stored_interval != 7 and time.monotonic() < deadline_s:
+        time.sleep(0.01)
+    assert not meter.is_logging and meter.stored_interval == 7
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ ELSEWHERE = {
     "namespace": "it ends with its agent",
     "link": "hosts/tests/test_kernel_links: it is no process",
     "probe": "middleware/ros2/tests/test_ros2_graph_kills: it reads a graph of ROS 2",
+    "meter": "the tests of meters outside the machine: the agent starts no such process",
     "disk": "run/tests/test_dependencies: no test fills a disk of a host",
 }
 NAMED = {"ssh": "agent", "bridge": "bridge-1", "node": "was killed by signal 9"}
