@@ -5,8 +5,8 @@ scale, layers, syscalls, calls. Validity, simulated: false_alarms, coverage, seq
 steady_state; with planted load: validity; copro --seeds. Compared with another commit: kits --old
 REV, summary_row --old REV. Steps and threads of a round trip: steps. Layers: layer_delays.
 Independent tools: peers, exec, topics. Variants: exec_variants. Robot and co-processor: copro.
-Secured cells: security. Planted joules: machine. Cost of reading: meters. As root: proof, links,
-planted_links, clocks. Prints Markdown.
+Secured cells: security. Planted energy: machine, sources. Cost of reading: meters. As root: proof,
+links, planted_links, clocks. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from bench.pairs import PAIRS, abba, compared, lost_pairs, table
 from bench.peers import commands, meters, pipeline, secured, step_costs, tools, topics
 from bench.peers.libraries import comparisons
 from bench.recorded_layers import costs, delays
-from bench.rigs import bridges, clocks, links, planted_joules, planted_links, proof
+from bench.rigs import bridges, clocks, links, planted_joules, planted_links, planted_ratios, proof
 from bench.runs_simulated import confirming, run_order, steady_state, strata, variants
 from bench.turns import NO_REAL_TIME_NOTICE, on_cores, real_time_on_last_core
 from wattwire.rig.bare_clients import bare_server, printed_ns
@@ -305,11 +305,11 @@ COPRO = "copro"
 STEPS = "steps"
 LAYER_DELAYS = "layer_delays"
 SECURITY, PROOF = "security", "proof"
-MACHINE, METERS = "machine", "meters"
+MACHINE, METERS, SOURCES = "machine", "meters", "sources"
 PEERS, EXEC, EXEC_VARIANTS, TOPICS = "peers", "exec", "exec_variants", "topics"
 ON_REQUEST = (
     VALIDITY, KITS, SUMMARY_ROW, BRIDGES, LINKS, PLANTED_LINKS, CLOCKS, COPRO, STEPS, PEERS, EXEC,
-    EXEC_VARIANTS, LAYER_DELAYS, MACHINE, METERS, TOPICS, SECURITY, PROOF,
+    EXEC_VARIANTS, LAYER_DELAYS, MACHINE, METERS, SOURCES, TOPICS, SECURITY, PROOF,
 )  # fmt: skip
 TRIALS = 10_000
 IN_TURNS = {"echo", "pipeline", "libraries", "syscalls", STEPS, SECURITY}
@@ -347,8 +347,8 @@ def _options() -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument(
         "--journal", type=Path, metavar="FILE",
-        help="of the parts validity, planted_links, copro, exec_variants and machine: a line for "
-        "each run, seed or try; those that are in it are not repeated",
+        help="of the parts validity, planted_links, copro, exec_variants, machine and sources: a "
+        "line for each run, seed or try; those that are in it are not repeated",
     )  # fmt: skip
     parser.add_argument(
         "--old", metavar="REV", help="of the parts kits and summary_row: the commit to compare with"
@@ -386,6 +386,9 @@ def _report_alone(part: str, options: argparse.Namespace) -> bool:
     elif part == MACHINE:
         journal = options.journal or Path("planted_joules.jsonl")
         planted_joules.report(options.pairs or planted_joules.CAMPAIGNS, journal)
+    elif part == SOURCES:
+        journal = options.journal or Path("planted_ratios.jsonl")
+        planted_ratios.report(options.pairs or planted_ratios.CAMPAIGNS, journal)
     elif part == METERS:
         meters.report(options.pairs or meters.ROUNDS)
     elif part == TOPICS:

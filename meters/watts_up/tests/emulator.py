@@ -15,6 +15,8 @@ import tty
 from collections.abc import Callable
 
 FIELDS = 18
+POLL_S = 0.02
+"""The time after which the emulator notices that a test has changed one of its switches."""
 COMMAND = re.compile(rb"#(\w),(\w),(\d*),?([^;]*);")
 
 
@@ -58,7 +60,9 @@ class WattsUp:
     def _serve(self) -> None:
         pending, next_s = b"", 0.0
         while not self._stop.is_set():
-            if select.select([self.end], [], [], 0.002)[0]:
+            is_sending = self.is_logging and not self.is_hanging
+            left_s = max(0.0, next_s - time.monotonic()) if is_sending else POLL_S
+            if select.select([self.end], [], [], min(POLL_S, left_s))[0]:
                 pending += os.read(self.end, 256)
                 while match := COMMAND.search(pending):
                     pending = pending[match.end() :]
