@@ -254,10 +254,12 @@ def pair(
     both = np.isfinite(first_w) & np.isfinite(second_w)
     first_w, second_w = first_w[both], second_w[both]
     stated = [classes.get(name.split("/")[0]) for name in (first, second)]
-    medians_w = [float(np.median(w)) if w.size else None for w in (first_w, second_w)]
+    first_median_w, second_median_w = (
+        float(np.median(powers_w)) if powers_w.size else None for powers_w in (first_w, second_w)
+    )
     bounds_w = [
         accuracy.bound_w(power_w)
-        for accuracy, power_w in zip(stated, medians_w, strict=True)
+        for accuracy, power_w in zip(stated, (first_median_w, second_median_w), strict=True)
         if accuracy is not None and power_w is not None
     ]
     difference_w = mean_interval(second_w - first_w) if first_w.size else 0.0
@@ -265,7 +267,8 @@ def pair(
         first,
         second,
         int(first_w.size),
-        *medians_w,
+        first_median_w,
+        second_median_w,
         _ratio({first: first_w, second: second_w}),
         difference_w
         if isinstance(difference_w, Interval)
