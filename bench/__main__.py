@@ -5,8 +5,8 @@ scale, layers, syscalls, calls. Validity, simulated: false_alarms, coverage, seq
 steady_state; with planted load: validity; copro --seeds. Compared with another commit: kits --old
 REV, summary_row --old REV. Steps and threads of a round trip: steps. Layers: layer_delays.
 Independent tools: peers, exec, topics. Variants: exec_variants. Robot and co-processor: copro.
-Secured cells: security. Planted joules: machine. Cost of reading: meters, stream_meter. As root:
-proof, links, planted_links, clocks. Prints Markdown.
+Secured cells: security. Planted energy: machine, sources. Cost of reading: meters, stream_meter. As
+root: proof, links, planted_links, clocks. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from bench.peers import (
 )
 from bench.peers.libraries import comparisons
 from bench.recorded_layers import costs, delays
-from bench.rigs import bridges, clocks, links, planted_joules, planted_links, proof
+from bench.rigs import bridges, clocks, links, planted_joules, planted_links, planted_ratios, proof
 from bench.runs_simulated import confirming, run_order, steady_state, strata, variants
 from bench.turns import NO_REAL_TIME_NOTICE, on_cores, real_time_on_last_core
 from wattwire.rig.bare_clients import bare_server, printed_ns
@@ -314,12 +314,11 @@ COPRO = "copro"
 STEPS = "steps"
 LAYER_DELAYS = "layer_delays"
 SECURITY, PROOF = "security", "proof"
-MACHINE, METERS, STREAM_METER = "machine", "meters", "stream_meter"
+MACHINE, METERS, SOURCES, STREAM_METER = "machine", "meters", "sources", "stream_meter"
 PEERS, EXEC, EXEC_VARIANTS, TOPICS = "peers", "exec", "exec_variants", "topics"
 ON_REQUEST = (
     VALIDITY, KITS, SUMMARY_ROW, BRIDGES, LINKS, PLANTED_LINKS, CLOCKS, COPRO, STEPS, PEERS, EXEC,
-    EXEC_VARIANTS, LAYER_DELAYS, MACHINE, METERS, STREAM_METER, TOPICS, SECURITY,
-    PROOF,
+    EXEC_VARIANTS, LAYER_DELAYS, MACHINE, METERS, SOURCES, STREAM_METER, TOPICS, SECURITY, PROOF,
 )  # fmt: skip
 TRIALS = 10_000
 IN_TURNS = {"echo", "pipeline", "libraries", "syscalls", STEPS, SECURITY}
@@ -357,8 +356,8 @@ def _options() -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument(
         "--journal", type=Path, metavar="FILE",
-        help="of the parts validity, planted_links, copro, exec_variants and machine: a line for "
-        "each run, seed or try; those that are in it are not repeated",
+        help="of the parts validity, planted_links, copro, exec_variants, machine and sources: a "
+        "line for each run, seed or try; those that are in it are not repeated",
     )  # fmt: skip
     parser.add_argument(
         "--old", metavar="REV", help="of the parts kits and summary_row: the commit to compare with"
@@ -396,6 +395,9 @@ def _report_alone(part: str, options: argparse.Namespace) -> bool:
     elif part == MACHINE:
         journal = options.journal or Path("planted_joules.jsonl")
         planted_joules.report(options.pairs or planted_joules.CAMPAIGNS, journal)
+    elif part == SOURCES:
+        journal = options.journal or Path("planted_ratios.jsonl")
+        planted_ratios.report(options.pairs or planted_ratios.CAMPAIGNS, journal)
     elif part == METERS:
         meters.report(options.pairs or meters.ROUNDS)
     elif part == STREAM_METER:

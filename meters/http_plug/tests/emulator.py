@@ -6,6 +6,7 @@ import contextlib
 import json
 import threading
 import time
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 SHELLY = "/rpc/Switch.GetStatus?id=0"
@@ -13,10 +14,20 @@ TASMOTA = "/cm?cmnd=Status%208"
 
 
 class Plug:
-    """A plug whose counter grows with a constant power, in the steps of its kind."""
+    """A plug whose counter grows in the steps of its kind.
 
-    def __init__(self, power_w: float, step_wh: float = 0.001) -> None:
+    It grows with the constant power that the plug states, or follows `energy_j`, the energy (J) at
+    a time (s) of the monotonic clock.
+    """
+
+    def __init__(
+        self,
+        power_w: float,
+        step_wh: float = 0.001,
+        energy_j: Callable[[float], float] | None = None,
+    ) -> None:
         self.power_w, self.step_wh = power_w, step_wh
+        self._energy_j = energy_j
         self.requests: list[str] = []
         self.answer: tuple[int, bytes] | None = None
         """Status and body of every answer, instead of the counter."""
@@ -52,7 +63,11 @@ class Plug:
 
     def energy_wh(self) -> float:
         """Return the counter (Wh), in its steps."""
-        energy_wh = 100.0 + self.power_w * (time.monotonic() - self._began_s) / 3600.0
+        now_s = time.monotonic()
+        grown_j = self.power_w * (now_s - self._began_s)
+        if self._energy_j is not None:
+            grown_j = self._energy_j(now_s)
+        energy_wh = 100.0 + grown_j / 3600.0
         return int(energy_wh / self.step_wh) * self.step_wh
 
     def status(self, path: str) -> tuple[int, bytes]:

@@ -21,6 +21,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 FIELDS = 18
+POLL_S = 0.02
+"""The time after which the emulator notices that a test has changed one of its switches."""
 COMMAND = re.compile(rb"#(\w),(\w),(\d*),?([^;]*);")
 
 
@@ -80,7 +82,9 @@ class WattsUp:
                 self._stop.wait(0.01)
                 next_s = time.monotonic()
                 continue
-            if select.select([self.end], [], [], 0.002)[0]:
+            is_sending = self.is_logging and not self.is_hanging
+            left_s = max(0.0, next_s - time.monotonic()) if is_sending else POLL_S
+            if select.select([self.end], [], [], min(POLL_S, left_s))[0]:
                 pending += os.read(self.end, 256)
                 while match := COMMAND.search(pending):
                     pending = pending[match.end() :]

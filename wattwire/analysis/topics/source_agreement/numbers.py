@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -42,14 +42,16 @@ class Pair:
     """Two sources over the runs that both cover; the first one is used for energy.
 
     `ratio` is the second power divided by the first one, `difference_w` the second minus the first.
-    `allowed_w` is the sum of what both vendors state at this power; None if one states nothing.
+    `allowed_w` is the sum of what both vendors state at this power; None if one states nothing. The
+    powers are medians over runs. They and `allowed_w` are None without a run whose energy is from
+    the first source.
     """
 
     first: str
     second: str
     runs: int
-    first_w: float
-    second_w: float
+    first_w: float | None
+    second_w: float | None
     ratio: Estimate
     difference_w: Estimate
     allowed_w: float | None
@@ -61,6 +63,25 @@ class Pair:
         if self.allowed_w is None or not isinstance(difference, Interval):
             return False
         return difference.low > self.allowed_w or difference.high < -self.allowed_w
+
+    @property
+    def has_ratio(self) -> bool:
+        """Whether the ratio has an interval: none of the sources measured 0 W."""
+        return isinstance(self.ratio, Interval)
+
+    @property
+    def direction(self) -> str:
+        """Return whether the second source measured "more" or "less" than the first one."""
+        difference = self.difference_w
+        return "less" if isinstance(difference, Interval) and difference.estimate < 0 else "more"
+
+    @property
+    def apart_w(self) -> Estimate:
+        """Return the difference, with the sign that is positive in its `direction`."""
+        value = self.difference_w
+        if not isinstance(value, Interval) or self.direction == "more":
+            return value
+        return replace(value, estimate=-value.estimate, low=-value.high, high=-value.low)
 
 
 @dataclass(frozen=True)
@@ -232,14 +253,14 @@ def pair(
     """Return the pair of two sources (METER/QUANTITY) from their powers (W) per run."""
     both = np.isfinite(first_w) & np.isfinite(second_w)
     first_w, second_w = first_w[both], second_w[both]
-    first_median_w, second_median_w = (
-        float(np.median(powers_w)) if powers_w.size else np.nan for powers_w in (first_w, second_w)
-    )
     stated = [classes.get(name.split("/")[0]) for name in (first, second)]
+    first_median_w, second_median_w = (
+        float(np.median(powers_w)) if powers_w.size else None for powers_w in (first_w, second_w)
+    )
     bounds_w = [
         accuracy.bound_w(power_w)
         for accuracy, power_w in zip(stated, (first_median_w, second_median_w), strict=True)
-        if accuracy is not None
+        if accuracy is not None and power_w is not None
     ]
     difference_w = mean_interval(second_w - first_w) if first_w.size else 0.0
     return Pair(
@@ -248,9 +269,19 @@ def pair(
         int(first_w.size),
         first_median_w,
         second_median_w,
-        geometric_mean(second_w / first_w),
+        _ratio({first: first_w, second: second_w}),
         difference_w
         if isinstance(difference_w, Interval)
         else TooFew(int(first_w.size), RUNS_MIN, "runs"),
         sum(bounds_w) if len(bounds_w) == len(stated) else None,
     )
+
+
+def _ratio(powers_w: Mapping[str, np.ndarray]) -> Estimate:
+    """Return the second source's powers divided by the first one's, as a mean over runs."""
+    for name, values_w in powers_w.items():
+        if count := int(np.sum(values_w <= 0)):
+            runs = f"{count} of {values_w.size} runs"
+            return NotComputable(f"{name} measured no power in {runs}; is the meter in the supply?")
+    first_w, second_w = powers_w.values()
+    return geometric_mean(second_w / first_w)

@@ -10,6 +10,7 @@ import pytest
 
 from wattwire.analysis.topics.source_agreement.numbers import (
     Answering,
+    Pair,
     SourceAgreement,
     pair,
     source_agreement,
@@ -20,6 +21,12 @@ from wattwire.report.topic_page import topic_page
 from wattwire.stats import NotComputable, TooFew
 
 CLASSES = {"one": AccuracyClass(0.01, 0.1), "two": AccuracyClass(0.0, 0.5)}
+
+
+def warning_of(compared: Pair) -> str:
+    section = topic_page("source_agreement", SourceAgreement(True, (compared,))).section()
+    assert section is not None
+    return section.parts[1].words
 
 
 def test_the_section_has_the_ratio_the_difference_and_what_the_classes_allow() -> None:
@@ -33,7 +40,49 @@ def test_the_section_has_the_ratio_the_difference_and_what_the_classes_allow() -
     assert isinstance(table, Table)
     (row,) = table.rows
     assert row["first"] == "one/power" and row["ratio"].estimate == pytest.approx(1.0992, abs=1e-3)
-    assert "more than both vendors state together" in warning.words
+    text = "In 3 runs, two/energy measured 2.03 [1.89, 2.18] W more than one/power (1.099 [1.096"
+    assert warning.words.startswith(text) and "allow 0.805 W" in warning.words
+
+
+def test_a_second_source_that_measures_less_has_a_positive_difference_in_words() -> None:
+    values = np.array([22.0, 23.1, 22.5]), np.array([20.0, 21.0, 20.5])
+    compared = pair("one/power", "two/energy", *values, CLASSES)
+    assert compared.disagrees and compared.difference_w.estimate < 0
+    (_, warning) = (
+        topic_page("source_agreement", SourceAgreement(True, (compared,))).section().parts
+    )
+    assert "two/energy measured 2.03 [1.89, 2.18] W less than one/power" in warning.words
+
+
+def test_a_meter_outside_the_supply_has_a_difference_and_a_reason_for_no_ratio() -> None:
+    compared = pair("one/power", "two/energy", np.zeros(3), np.array([20.0, 21.0, 20.5]), CLASSES)
+    assert isinstance(compared.ratio, NotComputable)
+    assert "one/power measured no power in 3 of 3 runs" in compared.ratio.reason
+    (_, warning) = (
+        topic_page("source_agreement", SourceAgreement(True, (compared,))).section().parts
+    )
+    assert "W more than one/power. At this power" in warning.words
+
+
+def test_without_a_run_that_both_cover_there_are_no_powers() -> None:
+    nothing = np.array([np.nan, np.nan])
+    compared = pair("one/power", "two/energy", nothing, np.array([20.0, 21.0]), CLASSES)
+    assert (compared.runs, compared.first_w, compared.allowed_w) == (0, None, None)
+    assert isinstance(compared.ratio, TooFew) and not compared.disagrees
+
+
+def test_a_source_that_covers_a_part_of_the_runs_is_compared_in_these() -> None:
+    names = {"energy_source": "one/power", "energy_source_second": "two/power"}
+    watts = {"power_window_w": 20.0, "power_window_second_w": 21.0}
+    alone = {"energy_source_second": None, "power_window_second_w": None}
+    rows = [names | watts, names | watts, names | watts | alone, names | watts]
+    meters = [{"name": name, "share": 0.0, "watts": 0.1, "window_s": 1.0} for name in CLASSES]
+    evidence = SimpleNamespace(
+        imported=False, usable=pl.DataFrame(rows), runs={},
+        reader=SimpleNamespace(machine={"outside_meters": meters}, alignment_loads=lambda: None),
+    )  # fmt: skip
+    (compared,) = source_agreement(evidence).pairs
+    assert compared.runs == 3 and compared.disagrees
 
 
 def test_two_runs_are_too_few_for_an_interval_and_no_disagreement() -> None:
