@@ -10,7 +10,7 @@ import time
 import traceback
 from pathlib import Path
 
-from tests.machine.suite import links, measuring, rights
+from tests.machine.suite import links, measuring, rights, wifi
 from tests.machine.suite.zones import OUT
 
 STEPS = {
@@ -23,6 +23,7 @@ STEPS = {
     "campaign": measuring.campaign,
     "ros2_energy": measuring.ros2_energy,
     "links": links.links,
+    "wifi": wifi.wifi,
 }
 
 
