@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.machine.boot import ROOT, Ended, boot
+from tests.machine.boot import ROOT
+from tests.machine.conftest import booted
 from tests.machine.law import Law, Span, read_law
 from tests.machine.parts import MissingPartsError, parts
 from tests.machine.planted import Planted, planted, seconds, whole
@@ -42,16 +43,6 @@ ROUNDED_NS = 60e6
 """Idle, iowait and steal time are multiples of 10 ms, and a span has two ends."""
 EDGES_W = 0.1
 """The agent reads at 10 Hz and the log has a line per 20 ms, so the ends of a span differ."""
-
-
-def booted(folder: Path, steps: list[str], limit_s: float) -> Ended:
-    try:
-        ended = boot(folder, steps, limit_s)
-    except MissingPartsError as error:
-        pytest.skip(str(error))
-    assert ended.status is not None, f"the machine died; its console:\n{ended.console}"
-    assert ended.status == 0, ended.log
-    return ended
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import time
 import traceback
 from pathlib import Path
 
-from tests.machine.suite import measuring, rights
+from tests.machine.suite import links, measuring, rights, wifi
 from tests.machine.suite.zones import OUT
 
 STEPS = {
@@ -22,6 +22,8 @@ STEPS = {
     "held": measuring.held,
     "campaign": measuring.campaign,
     "ros2_energy": measuring.ros2_energy,
+    "links": links.links,
+    "wifi": wifi.wifi,
 }
 
 
