@@ -31,6 +31,10 @@ class Planted:
             "window": (window["cost_begin_ns"], window["end_ns"]),
         }
 
+    def powers_w(self, run: str) -> dict[str, float]:
+        """Return the power (W) that the law planted in each span of a run."""
+        return {name: self.law.power_w(span) for name, span in self.spans(run).items()}
+
     def limit_us(self, run: str) -> int | None:
         """Return the CPU latency limit (µs) of a run, None if its study has none."""
         limit_us = self.evidence.runs[run]["treatment"].get("cpu_latency_us")

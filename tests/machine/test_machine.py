@@ -11,6 +11,7 @@ import json
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -263,20 +264,28 @@ def campaign(suite) -> Planted:
 
 
 def check_powers(campaign: Planted) -> None:
-    """Compare the powers of each run, and the energies that follow from them, with the law."""
-    idle_w: dict[Any, list[float]] = {}
+    """Compare the powers of each run, and the energies that follow from them, with the law.
+
+    The power of the idle machine is a mean: of a block for standing energy, of all runs for energy
+    above idle.
+    """
     rows = list(campaign.evidence.usable.iter_rows(named=True))
+    planted_w = {row["run"]: campaign.powers_w(row["run"]) for row in rows}
+    idle_w: defaultdict[Any, list[float]] = defaultdict(list)
+    block_idle_w: defaultdict[Any, list[float]] = defaultdict(list)
     for row in rows:
-        spans = campaign.spans(row["run"])
-        planted_w = {name: campaign.law.power_w(span) for name, span in spans.items()}
-        idle_w.setdefault(campaign.limit_us(row["run"]), []).append(planted_w["machine"])
-        for name, watts in planted_w.items():
+        limit_us, machine_w = campaign.limit_us(row["run"]), planted_w[row["run"]]["machine"]
+        idle_w[limit_us].append(machine_w)
+        block_idle_w[row["block"], limit_us].append(machine_w)
+    for row in rows:
+        powers_w, window_s = planted_w[row["run"]], seconds(campaign.spans(row["run"])["window"])
+        for name, watts in powers_w.items():
             print(f"{row['run']} {name}: {row[f'power_{name}_w']:.2f} W, planted {watts:.2f} W")
             assert row[f"power_{name}_w"] == pytest.approx(watts, rel=AGREEMENT, abs=EDGES_W)
-        window_s = seconds(spans["window"])
         slack_j = 2 * EDGES_W * window_s
-        standing_w = planted_w["silent"] - planted_w["machine"]
-        messages_w = planted_w["window"] - planted_w["silent"]
+        of_block_w = np.mean(block_idle_w[row["block"], campaign.limit_us(row["run"])])
+        standing_w = powers_w["silent"] - of_block_w
+        messages_w = powers_w["window"] - powers_w["silent"]
         assert row["energy_standing_j"] == pytest.approx(standing_w * window_s, abs=slack_j)
         assert row["energy_message_j"] == pytest.approx(messages_w * window_s, abs=slack_j)
     for row in rows:
@@ -319,6 +328,9 @@ def test_intervals_of_joules_per_message_hold_those_of_the_law(campaign):
     assert len(rows) == 2
     for treatment, interval, planted_j in rows:
         print(treatment, interval, f"planted {planted_j:.4f} J")
+        if isinstance(interval, stats.BelowResolution):  # the host was busy
+            assert planted_j <= interval.limit
+            continue
         assert isinstance(interval, stats.Interval)
         assert interval.low <= planted_j <= interval.high
         assert interval.estimate == pytest.approx(planted_j, rel=0.05)
@@ -334,7 +346,8 @@ def test_shares_of_processes_sum_to_at_most_the_energy_of_messages(campaign):
         ]
         print(f"{row['run']}: {sum(shares_j):.2f} J of {row['energy_message_j']:.2f} J")
         assert len(shares_j) == 2
-        assert 0 < sum(shares_j) <= row["energy_message_j"] * 1.001
+        # Other work of the machine in the silent baseline can make both negative.
+        assert 0 < sum(shares_j) / row["energy_message_j"] <= 1.001
 
 
 @pytest.mark.matrix
