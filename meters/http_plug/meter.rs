@@ -9,6 +9,13 @@ use crate::meter::{Absent, Fault, OpenedStream, Out, Received, Stream, Tree, Wai
 mod http;
 
 const PERIOD_NS: i64 = 1_000_000_000;
+/// A plug may write its counter once per second. Requests at nearly the same time as the writes
+/// would get the new value or the one before by chance, so that the energy of a window jumps by
+/// that of a second. The first requests are therefore close, until one finds a write; later ones
+/// are half a period after a write.
+const SEEK_PERIOD_NS: i64 = 200_000_000;
+/// A plug that writes less often has long windows, in which a second is small.
+const SEEK_NS: i64 = 6_000_000_000;
 const UJ_PER_WATT_HOUR: f64 = 3.6e9;
 const WATTS_MAX: f64 = 5000.0;
 const WATT_HOURS_MAX: f64 = 1e9;
@@ -29,6 +36,9 @@ struct Plug {
     path: String,
     /// The deadline of the next request.
     next_ns: i64,
+    /// When the search for a write of the counter ends without one. None: no request yet, or it has
+    /// ended.
+    seeks_until_ns: Option<i64>,
     /// When the answer before came, and its counter in µJ.
     last: Option<(i64, u64)>,
     /// When the counter last changed, or the first answer came.
@@ -69,6 +79,7 @@ pub fn open(_: &Tree, at: &str) -> Result<OpenedStream, Absent> {
         host,
         path,
         next_ns: 0,
+        seeks_until_ns: None,
         last,
         changed_ns: 0,
         is_still: false,
@@ -91,7 +102,15 @@ impl Stream for Plug {
     fn receive(&mut self, wait: &Wait, answer: &mut Vec<u8>) -> Result<Received, Fault> {
         wait.until(self.next_ns)?;
         let asked_ns = clock::monotonic_ns();
-        self.next_ns = (self.next_ns + PERIOD_NS).max(asked_ns);
+        if self.next_ns == 0 {
+            self.next_ns = asked_ns;
+            self.seeks_until_ns = Some(asked_ns + SEEK_NS);
+        }
+        self.seeks_until_ns = self.seeks_until_ns.filter(|until_ns| asked_ns < *until_ns);
+        let period_ns = if self.seeks_until_ns.is_some() { SEEK_PERIOD_NS } else { PERIOD_NS };
+        // A late request does not move the later ones.
+        let missed = (asked_ns - self.next_ns).max(0) / period_ns;
+        self.next_ns += (missed + 1) * period_ns;
         http::get(&self.host, &self.path, wait, answer)?;
         let t_ns = clock::monotonic_ns();
         let read_ns = t_ns - asked_ns;
@@ -126,6 +145,10 @@ impl Stream for Plug {
         // Between its steps the counter is behind. A step has come since the answer before.
         if stated.energy_uj != last_uj {
             out.delay(t_ns - last_ns + received.read_ns);
+            let is_close = t_ns - last_ns < 2 * SEEK_PERIOD_NS;
+            if is_close && self.seeks_until_ns.take().is_some() {
+                self.next_ns = (last_ns + t_ns) / 2 + PERIOD_NS / 2;
+            }
         }
         if stated.energy_uj != last_uj || stated.watts == 0.0 {
             self.changed_ns = t_ns;

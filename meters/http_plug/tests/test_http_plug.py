@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 import threading
 import time
 from collections.abc import Iterator
@@ -63,6 +65,27 @@ def test_the_power_is_that_of_the_counter_and_the_plug_is_only_read(
     readings = Readings(frame)
     source = next(s for s in power.sources(reply["series"]) if s.meter == NAME)
     assert power.mean_w(readings, source, (times[0], times[-1])) == pytest.approx(watts)
+
+
+def test_a_counter_that_is_written_once_per_second_is_read_between_two_writes(
+    agent: AgentClient, tmp_path: Path
+) -> None:
+    asked_s: list[float] = []
+
+    def energy_j(now_s: float) -> float:
+        asked_s.append(now_s)
+        # 36 W, written each second at the phase of the first request.
+        return 36.0 * math.floor(now_s - asked_s[0])
+
+    plug = Plug(36.0, energy_j=energy_j)
+    try:
+        frame, _, _ = sampled(agent, tmp_path, f"shelly:127.0.0.1:{plug.port}", 4.5)
+    finally:
+        plug.close()
+    counter = frame.filter(quantity="energy_input").sort("t_ns")
+    ages_s = [(t_ns / 1e9 - asked_s[0]) % 1.0 for t_ns in counter["t_ns"].to_list()]
+    # The first reading is the one that found a write.
+    assert len(ages_s) >= 3 and 0.25 <= statistics.median(ages_s[1:]) <= 0.75, ages_s
 
 
 @pytest.mark.parametrize(
