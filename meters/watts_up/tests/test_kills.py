@@ -15,6 +15,7 @@ from tests.end_to_end.random_kills import crash_once
 from wattwire.model.errors import MissingError
 from wattwire.rig.agent import find_agent
 from wattwire.run.crash import POINTS
+from wattwire.run.dependencies import POINTS as READING
 
 pytestmark = [pytest.mark.quiet, pytest.mark.slow, pytest.mark.matrix]
 
@@ -47,8 +48,10 @@ def test_a_pulled_cable_fails_an_attempt_stops_the_campaign_and_resume_goes_on(
     assert str(tmp_path) not in str(failed)
 
 
-@pytest.mark.parametrize("point", POINTS)
-@pytest.mark.parametrize("victim", ["agent", "controller"])
+@pytest.mark.parametrize(
+    ("victim", "point"),
+    [*(("agent", point) for point in READING), *(("controller", point) for point in POINTS)],
+)
 def test_a_killed_reader_leaves_no_meter_logging_after_the_next_run(
     victim: str, point: str, tmp_path: Path
 ) -> None:
