@@ -30,7 +30,7 @@ help:
 	@echo "make test-full     run these, and the tests of all middleware and languages (half an hour)"
 	@echo "make test-all      run the tests with every cell and every pair (hours, gigabytes of disk)"
 	@echo "make test-hostile  kill processes at random times, and run mutated studies and hostile nodes"
-	@echo "make test-machine  boot a kernel with invented energy in qemu and test energy inside (ten minutes)"
+	@echo "make test-machine  boot a kernel in qemu and test energy, links, Wi-Fi and clocks inside (twenty minutes)"
 	@echo "make lint          check formats, lints and types"
 	@echo "make constants     regenerate the kits' constants from contract/schemas"
 	@echo "make requirements  update the pinned requirement files"

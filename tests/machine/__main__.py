@@ -20,9 +20,12 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "machine")
     parser.add_argument("--limit", type=float, default=1800.0, help="seconds (1800)")
     parser.add_argument("--members", nargs="+", default=MEMBERS, help="middleware in the machine")
+    parser.add_argument("--peer", nargs="+", default=[], help="steps of a second machine")
     options = parser.parse_args()
     try:
-        ended = boot(options.folder.absolute(), options.steps, options.limit, options.members)
+        ended = boot(
+            options.folder.absolute(), options.steps, options.limit, options.members, options.peer
+        )
     except (MissingPartsError, TimeoutError) as error:
         print(error, file=sys.stderr)
         return 2

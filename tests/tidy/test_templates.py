@@ -22,6 +22,7 @@ from wattwire.report.topic_page import PLAIN
 
 TOPICS = sorted(path.parent for path in (ROOT / "wattwire/analysis/topics").rglob("numbers.py"))
 """The folders of topics, and the folders of findings inside one of them."""
+SHARED_IMPORT = re.compile(rf'import "([\w/]+)/words\.j2" as {SHARED}\b')
 RESULTS = (ROOT / "wattwire/stats/results.py").read_text("utf-8")
 MODULES = [
     text
@@ -68,9 +69,12 @@ def _macros(folder: Path) -> set[str]:
 
 
 def _macros_of_others(folder: Path) -> dict[str, set[str]]:
-    """Return the macros that every folder inside has, and those of the folder around."""
+    """Return the macros that every folder inside has, and those of the folder that is shared."""
     inside = [_macros(path.parent) for path in folder.glob("*/numbers.py")]
-    return {OWN: set.intersection(*inside) if inside else set(), SHARED: _macros(folder.parent)}
+    sources = [path.read_text("utf-8") for path in folder.glob("*.j2")]
+    places = {place for source in sources for place in SHARED_IMPORT.findall(source)}
+    shared = (_macros(ROOT / "wattwire/analysis/topics" / place) for place in places)
+    return {OWN: set.intersection(*inside) if inside else set(), SHARED: set().union(*shared)}
 
 
 def _outer(folder: Path) -> list[Path]:

@@ -10,7 +10,7 @@ import time
 import traceback
 from pathlib import Path
 
-from tests.machine.suite import links, measuring, rights, wifi
+from tests.machine.suite import clocks, links, measuring, rights, wifi
 from tests.machine.suite.zones import OUT
 
 STEPS = {
@@ -24,6 +24,8 @@ STEPS = {
     "ros2_energy": measuring.ros2_energy,
     "links": links.links,
     "wifi": wifi.wifi,
+    "clocks": clocks.clocks,
+    "far": clocks.far,
 }
 
 
