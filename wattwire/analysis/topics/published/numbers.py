@@ -70,7 +70,7 @@ class PrintedRow:
     printed: tuple[str | None, ...]
     here: tuple[Here, ...]
     absence: Absence | None
-    busy_share: tuple[Estimate, ...] = ()
+    busy_share: tuple[Estimate, ...]
     """Our energies by share of busy CPU time, in the order of `here`."""
 
 
@@ -268,6 +268,7 @@ def _row(
         tuple(row.get(quantity.key) or None for quantity in quantities),  # as printed
         tuple(Here() for _ in quantities),
         None,
+        tuple(None for _ in quantities),
     )
     if frame.height == 0:
         return replace(item, absence=_absence(evidence, levels))

@@ -85,7 +85,8 @@ def test_an_estimate_never_has_the_name_of_a_measured_quantity(tmp_path) -> None
 def test_a_printed_energy_of_a_node_stands_beside_its_share_of_busy_time(tmp_path) -> None:
     document = {"factors": {"variant": ["a", "b"]}, "variants": {"a": {}, "b": {}},
                 "published": "published.csv"}  # fmt: skip
-    rows = "table,node_role,variant,cpu_percent,energy_j,power_w\n5,publisher,a,1.0,48.8,0.27\n"
+    rows = "table,node_role,variant,cpu_percent,energy_j,power_w\n"
+    rows += "5,publisher,a,1.0,48.8,0.27\n5,publisher,absent,1.0,48.8,0.27\n"
     evidence = planted(tmp_path, document, [{"variant": "a"}, {"variant": "b"}], lambda _: 1.0, 3)
     (tmp_path / "published.csv").write_text(rows, "utf-8")
     evidence.usable = evidence.usable.with_columns(
@@ -95,7 +96,8 @@ def test_a_printed_energy_of_a_node_stands_beside_its_share_of_busy_time(tmp_pat
     )  # fmt: skip
     result = published(evidence)
     (table,) = tables_of(topic_page("published", result).section().parts)
-    (row,) = table.rows
+    row, absent = table.rows
+    assert absent["because"] and absent["energy_j_busy_share"] is None
     measured = ("energy_j_here", "power_w_here", "energy_j_busy_share", "power_w_busy_share")
     assert [row[key].estimate for key in measured] == pytest.approx([3.0, 1.5, 40.0, 20.0])
     assert "cpu_percent_busy_share" not in row
