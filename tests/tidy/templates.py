@@ -16,7 +16,7 @@ from wattwire.report.figures.charts_by_name import CHARTS
 
 WORDS, OWN, SHARED = "words", "own", "shared"
 """Names under which a template imports sentences: those of its `words.j2`, those that each folder
-inside its own folder has, and those of one other folder.
+inside its own folder has, and those of the folder around its own.
 """
 LOOP = frozenset({"first", "last", "index", "index0"})
 NEITHER = "is neither a field nor a sentence"

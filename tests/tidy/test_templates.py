@@ -22,7 +22,6 @@ from wattwire.report.topic_page import PLAIN
 
 TOPICS = sorted(path.parent for path in (ROOT / "wattwire/analysis/topics").rglob("numbers.py"))
 """The folders of topics, and the folders of findings inside one of them."""
-SHARED_IMPORT = re.compile(rf'import "([\w/]+)/words\.j2" as {SHARED}\b')
 RESULTS = (ROOT / "wattwire/stats/results.py").read_text("utf-8")
 MODULES = [
     text
@@ -69,12 +68,9 @@ def _macros(folder: Path) -> set[str]:
 
 
 def _macros_of_others(folder: Path) -> dict[str, set[str]]:
-    """Return the macros that every folder inside has, and those of the folder that is shared."""
+    """Return the macros that every folder inside has, and those of the folder around."""
     inside = [_macros(path.parent) for path in folder.glob("*/numbers.py")]
-    sources = [path.read_text("utf-8") for path in folder.glob("*.j2")]
-    places = {place for source in sources for place in SHARED_IMPORT.findall(source)}
-    shared = (_macros(ROOT / "wattwire/analysis/topics" / place) for place in places)
-    return {OWN: set.intersection(*inside) if inside else set(), SHARED: set().union(*shared)}
+    return {OWN: set.intersection(*inside) if inside else set(), SHARED: _macros(folder.parent)}
 
 
 def _outer(folder: Path) -> list[Path]:
