@@ -23,7 +23,7 @@ from wattwire.catalog import Catalog
 from wattwire.model.errors import MissingError
 from wattwire.rig.builds import check_requirements
 
-pytestmark = [pytest.mark.quiet, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 BOARD = "server/qemu-system-arm"
 """The program that the server's node starts."""

@@ -25,7 +25,7 @@ from tests.end_to_end.random_kills import (
     sockets_held_by,
 )
 
-pytestmark = [pytest.mark.quiet, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 KILLS = 2
 

@@ -7,10 +7,14 @@ import platform
 import re
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from tools.packages import EXTRA_FOLDERS, listed
+from wattwire.rig import cache
+
+ROOT = Path(__file__).resolve().parents[2]
 
 VERB = "test-machine"
 """The make target whose packages the machine needs (packages-debian.txt)."""
@@ -18,6 +22,10 @@ MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
 """What the kernel needs before it has the host's root."""
 RELEASE = re.compile(r"(\d+)\.(\d+)\.(\d+)-(\d+)-amd64")
 """A kernel of Debian; the one for clouds (`…-cloud-amd64`) has neither 9p nor power supplies."""
+
+
+OWN_FOLDERS = (Path("/tmp"), Path("/run"), Path("/dev"))
+"""Folders of the machine that are not the host's."""
 
 
 class MissingPartsError(Exception):
@@ -49,6 +57,12 @@ def parts() -> Parts:
         lines = "; ".join(f"{p.name} ({p.purpose})" for p in missing)
         names = " ".join(p.name for p in missing)
         raise MissingPartsError(f"missing: {lines}; to have it: sudo apt-get install {names}")
+    hidden = [path for path in (ROOT, sys.prefix, cache.folder()) if is_hidden(Path(path))]
+    if hidden:
+        raise MissingPartsError(
+            f"the test machine has its own {', '.join(map(str, OWN_FOLDERS))}, which hide "
+            f"{hidden[0]}; move it elsewhere"
+        )
     release = newest_release()
     return Parts(
         _program("qemu-system-x86_64"),
@@ -58,6 +72,11 @@ def parts() -> Parts:
         Path(f"/lib/modules/{release}/build"),
         _modules(release),
     )
+
+
+def is_hidden(path: Path) -> bool:
+    """Whether the machine does not see this path of the host."""
+    return any(path.resolve().is_relative_to(folder) for folder in OWN_FOLDERS)
 
 
 def newest_release() -> str:

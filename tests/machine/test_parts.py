@@ -29,6 +29,14 @@ def test_another_processor_is_refused_before_a_package_is_named(monkeypatch):
         parts.parts()
 
 
+def test_a_clone_that_the_machine_would_hide_is_named(monkeypatch):
+    monkeypatch.setattr(parts, "listed", list)
+    monkeypatch.setattr(parts.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(parts, "ROOT", Path("/tmp/clone"))
+    with pytest.raises(parts.MissingPartsError, match="which hide /tmp/clone; move it elsewhere"):
+        parts.parts()
+
+
 @pytest.mark.parametrize(
     ("name", "fits"),
     [("6.1.0-57-amd64", True), ("6.1.0-57-cloud-amd64", False), ("6.1.0-57-rt-amd64", False)],

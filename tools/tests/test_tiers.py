@@ -13,11 +13,9 @@ from tests import tiers
 from tools import run_tests
 
 RUNS = {
-    "quick": ("--tier", "quick"),
-    "test": ("--tier", "test"),
-    "rest": ("--tier", "full", "--after", "test"),
-    "matrix": ("--tier", "all", "--after", "full"),
     "all": ("--tier", "all"),
+    "matrix": ("--tier", "all", "--after", "full"),
+    "quick": ("--tier", "quick"),
 }
 TEST = re.compile(r"^[\w./-]+\.py::.+$", re.MULTILINE)
 
@@ -41,10 +39,24 @@ def by_run() -> dict[str, list[str]]:
 
 
 def test_no_test_is_lost_and_none_runs_in_two_tiers(by_run: dict[str, list[str]]) -> None:
-    assert len(by_run["test"]) > 5000
-    tiers_in_order = by_run["test"] + by_run["rest"] + by_run["matrix"]
-    assert sorted(tiers_in_order) == sorted(by_run["all"])
-    assert by_run["matrix"] and set(by_run["quick"]) < set(by_run["test"])
+    matrix = set(by_run["matrix"])
+    tier_by_test = {
+        test: tiers.MATRIX if test in matrix else tiers.tier_of(test) for test in by_run["all"]
+    }
+    assert len(tier_by_test) == len(by_run["all"]) > 5000
+    assert by_run["matrix"] and {*tier_by_test.values()} == {*tiers.TIERS}
+    assert sorted(by_run["quick"]) == sorted(
+        t for t, tier in tier_by_test.items() if tier == "quick"
+    )
+    for test, tier in tier_by_test.items():
+        # pytest reads a file or folder only if `tiers_in` has a selected tier.
+        for place in tiers.containing(test.partition("::")[0]):
+            assert tier in tiers.tiers_in(place), (test, place)
+
+
+def test_the_tiers_until_one_and_those_after_it_are_all() -> None:
+    assert tiers.selected("test") | tiers.selected("full", "test") == tiers.selected("full")
+    assert not tiers.selected("test") & tiers.selected("full", "test")
 
 
 def test_every_parameter_set_of_the_table_exists(by_run: dict[str, list[str]]) -> None:

@@ -32,7 +32,7 @@ from wattwire.hosts import namespaces
 from wattwire.model.errors import MissingError
 from wattwire.rig.emulator import find_emulator
 
-pytestmark = [pytest.mark.quiet, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[3]
 POINTS = ("ready", "window", "drain")

@@ -29,7 +29,7 @@ from wattwire.model.errors import MissingError
 from wattwire.rig.emulator import find_emulator
 from wattwire.store import Campaign
 
-pytestmark = [pytest.mark.quiet, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 PROVED = SECURED_STUDY.replace("proof_runs = 0", "proof_runs = 1").replace("[8, 64]", "[64]")
 KEYS = {
