@@ -4,8 +4,8 @@
 use serde::Deserialize;
 use serde_json::{json, Map};
 
-use crate::cpu_times::{BusyTime, CpuTimes};
-use crate::meter::{Absent, Meter, Opened, Place, Samples, SeriesId, Tree, TreeFile};
+use crate::cpu_times::BusyReader;
+use crate::meter::{Absent, Meter, Opened, Place, Samples, SeriesId, Tree};
 
 /// A kind of machine with its range. README.md explains the ranges.
 #[derive(Clone)]
@@ -62,22 +62,17 @@ const VIRTUAL: Model = Model {
     because: "a virtual CPU may be a thread of any machine, shared or not",
 };
 
-/// Holds the lines of the CPUs in `/proc/stat`.
-const BUFFER_BYTES: usize = 64 << 10;
 /// Minimum number of hardware threads of a server.
 const SERVER_CPUS: usize = 48;
 
 struct CpuModel {
-    stat: TreeFile,
+    busy: BusyReader,
     model: Model,
-    busy_time: BusyTime,
     series: Option<(SeriesId, SeriesId)>,
-    buffer: Vec<u8>,
 }
 
 pub fn open(tree: &Tree) -> Result<Opened, Absent> {
-    let stat = tree.open("proc/stat");
-    let stat = stat.map_err(|error| Absent::because(format!("/proc/stat: {error}")))?;
+    let busy = BusyReader::open(tree)?;
     let mut info = Map::new();
     let model = match calibrated(tree) {
         Ok(Some(model)) => model,
@@ -92,9 +87,7 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
     info.insert("joules_per_cpu_second_high".into(), model.high.into());
     info.insert("because".into(), model.because.into());
     info.insert("warning".into(), json!("an estimate without information beyond CPU time"));
-    let busy_time = BusyTime::new(tree);
-    let buffer = vec![0; BUFFER_BYTES];
-    let meter = CpuModel { stat, model, busy_time, series: None, buffer };
+    let meter = CpuModel { busy, model, series: None };
     Ok(Opened { meter: Box::new(meter), info })
 }
 
@@ -149,10 +142,9 @@ impl Meter for CpuModel {
     fn read(&mut self, samples: &mut Samples) {
         let Some((low, high)) = self.series else { return };
         samples.begin();
-        match self.stat.read(&mut self.buffer).ok().and_then(CpuTimes::parse) {
-            Some(times) => {
+        match self.busy.read_us() {
+            Some(busy_us) => {
                 // J/s equals uJ/us.
-                let busy_us = self.busy_time.advance(&times) as f64 / 1000.0;
                 samples.put(low, busy_us * self.model.low);
                 samples.put(high, busy_us * self.model.high);
             }

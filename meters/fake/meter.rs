@@ -1,7 +1,7 @@
 //! A deterministic counter of 2 W, computed from the clock, which wraps every 5 s. A test may add
 //! energy per CPU second.
 
-use crate::cpu_times::{BusyTime, CpuTimes};
+use crate::cpu_times::BusyReader;
 use crate::meter::{Absent, Meter, Opened, Place, Samples, SeriesId, Tree, TreeFile};
 
 /// The counter wraps from RANGE_UJ − 1 to 0.
@@ -13,15 +13,9 @@ const PLANTED: &str = "WATTWIRE_FAKE_JOULES_PER_CPU_SECOND";
 struct Fake {
     /// The raw counter's file in a replay, with which fixtures determine the values.
     script: Option<TreeFile>,
-    planted: Option<Planted>,
+    /// The host's busy time, and the added joules per CPU second.
+    planted: Option<(BusyReader, f64)>,
     energy: Option<SeriesId>,
-}
-
-struct Planted {
-    stat: TreeFile,
-    busy_time: BusyTime,
-    joules_per_cpu_second: f64,
-    buffer: Vec<u8>,
 }
 
 pub fn open(tree: &Tree) -> Result<Opened, Absent> {
@@ -37,10 +31,7 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
             let joules: f64 = text.parse().map_err(|_| {
                 Absent::because(format!("{PLANTED}: found {text:?}; allowed: a number, in joules"))
             })?;
-            let stat = tree.open("proc/stat");
-            let stat = stat.map_err(|error| Absent::because(format!("/proc/stat: {error}")))?;
-            let (busy_time, buffer) = (BusyTime::new(tree), vec![0; 64 << 10]);
-            Some(Planted { stat, busy_time, joules_per_cpu_second: joules, buffer })
+            Some((BusyReader::open(tree)?, joules))
         }
         _ => None,
     };
@@ -50,10 +41,8 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
 impl Fake {
     /// Returns the energy that the machine's busy time has added, or 0 without planted energy.
     fn planted_uj(&mut self) -> Option<u64> {
-        let Some(planted) = &mut self.planted else { return Some(0) };
-        let times = CpuTimes::parse(planted.stat.read(&mut planted.buffer).ok()?)?;
-        let busy_us = planted.busy_time.advance(&times) as f64 / 1000.0;
-        Some((busy_us * planted.joules_per_cpu_second) as u64)
+        let Some((busy, joules_per_cpu_second)) = &mut self.planted else { return Some(0) };
+        Some((busy.read_us()? * *joules_per_cpu_second) as u64)
     }
 }
 

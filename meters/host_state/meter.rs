@@ -2,10 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::cpu_times::{tick_ns, BusyTime, CpuTimes};
+use crate::cpu_times::{tick_ns, BusyTime, CpuTimes, STAT_BYTES};
 use crate::meter::{parse_number, Absent, Meter, Opened, Place, Samples, SeriesId, Tree, TreeFile};
 
-const BUFFER_BYTES: usize = 64 << 10;
 const MACHINE: &str = "machine";
 
 struct HostState {
@@ -59,7 +58,7 @@ pub fn open(tree: &Tree) -> Result<Opened, Absent> {
         series: None,
         tick_ns: tick_ns(tree),
         busy_time: BusyTime::new(tree),
-        buffer: vec![0; BUFFER_BYTES],
+        buffer: vec![0; STAT_BYTES],
     };
     let mut info = Map::new();
     info.insert("frequency".into(), (!meter.frequencies.is_empty()).into());

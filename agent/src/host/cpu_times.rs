@@ -1,8 +1,9 @@
 //! Parses the CPU times of the host from `/proc/stat` (proc(5)), and computes its busy time from
 //! the idle time, which is exact.
 
+use crate::meter::Absent;
 use crate::tree::Tree;
-use crate::tree_file::parse_number;
+use crate::tree_file::{parse_number, TreeFile};
 
 /// Times since boot in clock ticks, summed over all CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +89,30 @@ impl BusyTime {
         // Idle time is rounded to ticks, and some kernels correct it afterwards.
         self.largest_ns = self.largest_ns.max(self.busy_ns);
         self.largest_ns as u64
+    }
+}
+
+/// Holds the lines of the CPUs in `/proc/stat`.
+pub const STAT_BYTES: usize = 64 << 10;
+
+/// Reads the busy time of the host for a meter that needs no other value of `/proc/stat`.
+pub struct BusyReader {
+    stat: TreeFile,
+    busy_time: BusyTime,
+    buffer: Vec<u8>,
+}
+
+impl BusyReader {
+    pub fn open(tree: &Tree) -> Result<BusyReader, Absent> {
+        let stat = tree.open("proc/stat");
+        let stat = stat.map_err(|error| Absent::because(format!("/proc/stat: {error}")))?;
+        Ok(BusyReader { stat, busy_time: BusyTime::new(tree), buffer: vec![0; STAT_BYTES] })
+    }
+
+    /// Returns the busy time since boot in µs.
+    pub fn read_us(&mut self) -> Option<f64> {
+        let times = CpuTimes::parse(self.stat.read(&mut self.buffer).ok()?)?;
+        Some(self.busy_time.advance(&times) as f64 / 1000.0)
     }
 }
 
