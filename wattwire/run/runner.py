@@ -159,8 +159,6 @@ class OneRun:
         self._settling = planned.control == SETTLING
         self._services, self._settings = setup.services, setup.settings
         self._addresses = setup.addresses
-        self._absent_meters: list[str] = []
-        """A sentence for each meter outside the machine that the sampling could not open."""
         self._counter_readers: list[CounterReader] = []
         self._builds = setup.builds
         self._point = BEFORE_GO
@@ -277,10 +275,9 @@ class OneRun:
         record = self.record
         self._oom_kills_before = self._oom_kills() if self._services or self._bridge else 0
         self._await_empty_queues()
-        self._start_sampling()
+        lost = self._start_sampling()
         try:
-            absent = "; ".join(self._absent_meters)
-            require(self._point, {"meter": absent} if absent else {})
+            require(self._point, lost)
             self._start()
             self._point = WINDOW
             self._window()
@@ -367,7 +364,8 @@ class OneRun:
         self._phase_began = now_s
         self._progress.event("phase", phase=phase)
 
-    def _start_sampling(self) -> None:
+    def _start_sampling(self) -> dict[str, str]:
+        """Start the sampling on all hosts. Return the meters outside that could not be opened."""
         self._enter("baseline")
         records = self.record.hosts
         for name, load in self._request_all("load").items():
@@ -399,9 +397,12 @@ class OneRun:
             replies[name] = functools.partial(host.agent.reply, "sample_start", started)
         for wait in waits:
             wait()
-        for name, sampling_began in replies.items():
-            outside = self._addresses.get(name, {})
-            self._absent_meters += absent_meters(sampling_began(), outside)
+        absent = [
+            sentence
+            for name, sampling_began in replies.items()
+            for sentence in absent_meters(sampling_began(), self._addresses.get(name, {}))
+        ]
+        return {"meter": "; ".join(absent)} if absent else {}
 
     def _meters(self, host: Host) -> list[str]:
         """Return the names of the meters to read on a host."""
