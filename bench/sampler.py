@@ -79,6 +79,17 @@ def tick_meters(agent: AgentClient) -> list[str]:
     ]
 
 
+def spawn_loads(agent: AgentClient, folder: Path) -> list[dict[str, Any]]:
+    """Start the processes whose CPU time is read; return the agent's replies."""
+    return [
+        agent.request(
+            "spawn", process=f"load-{k}", run="wwbench", argv=[sys.executable, "-c", LOAD], env={},
+            cwd=str(folder), stdout=str(folder / f"{k}.out"), stderr=str(folder / f"{k}.err"),
+        )
+        for k in range(PROCESSES)
+    ]  # fmt: skip
+
+
 def share_of_a_core(pid: int) -> float:
     """Return the CPU seconds per second of a process, measured over SECONDS."""
     begin_s, wall_s = cpu_s(pid), time.monotonic()
@@ -145,12 +156,7 @@ def comparisons(pairs: int) -> Iterator[tuple[float, list[Comparison]]]:
         folder = Path(name)
         agent = AgentClient(folder / "agent")
         try:
-            spawned = [
-                agent.request("spawn", process=f"load-{k}", run="wwbench", argv=[sys.executable,
-                              "-c", LOAD], env={}, cwd=name, stdout=str(folder / f"{k}.out"),
-                              stderr=str(folder / f"{k}.err"))
-                for k in range(PROCESSES)
-            ]  # fmt: skip
+            spawned = spawn_loads(agent, folder)
             for tick_hz in PROMISED_PERCENT:
                 results: list[Comparison] = []
                 for peer, argv, promise in peers(folder, spawned, tick_hz):

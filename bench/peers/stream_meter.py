@@ -1,6 +1,6 @@
 """Measure what an emulated meter outside the machine adds to the agent, and whether it costs ticks.
 
-The meter sends a record per second, and the tick tier reads ten processes beside it. In each pair,
+The meter sends a record per second, and the tick tier reads ten processes meanwhile. In each pair,
 the agent samples once with the meter and once without it. Then 20 agents sample at once, each with
 a meter of its own that hangs for 30 s, and the ticks of each are counted.
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import statistics
-import sys
 import tempfile
 import threading
 import time
@@ -26,7 +25,13 @@ from scipy import stats
 
 from bench.nodes import peak_mib
 from bench.pairs import CONFIDENCE, compared, interleaved, table
-from bench.sampler import LOAD, PROCESSES, PROMISED_PERCENT, share_of_a_core, tick_meters
+from bench.sampler import (
+    PROCESSES,
+    PROMISED_PERCENT,
+    share_of_a_core,
+    spawn_loads,
+    tick_meters,
+)
 from meters.http_plug.tests.emulator import Plug
 from meters.watts_up.tests.emulator import WattsUp
 from wattwire.model.deployment import Deployment
@@ -67,10 +72,7 @@ def cost(folder: Path, tick_hz: float, addresses: Mapping[str, str]) -> Cost:
     with tempfile.TemporaryDirectory(dir=folder) as name:
         agent = AgentClient(Path(name, "agent"))
         try:
-            for k in range(PROCESSES):
-                agent.request("spawn", process=f"load-{k}", run="wwbench", argv=[sys.executable,
-                              "-c", LOAD], env={}, cwd=name, stdout=f"{name}/{k}.out",
-                              stderr=f"{name}/{k}.err")  # fmt: skip
+            spawn_loads(agent, Path(name))
             agent.request("sample_start", path=f"{name}/readings.bin", tick_hz=tick_hz,
                           meters=[*tick_meters(agent), *addresses], subjects={},
                           addresses=dict(addresses))  # fmt: skip
@@ -96,8 +98,8 @@ def costs(pairs: int) -> Iterator[tuple[float, tuple[Cost, ...], tuple[Cost, ...
                     lambda hz=tick_hz, at=at: cost(Path(name), hz, at)  # type: ignore[misc]
                     for at in ({METER: meter.path}, {})
                 ]
-                beside, alone = interleaved(f"stream meter, {tick_hz:g} Hz", sides, pairs)
-                yield tick_hz, beside, alone
+                with_meter, without = interleaved(f"stream meter, {tick_hz:g} Hz", sides, pairs)
+                yield tick_hz, with_meter, without
     finally:
         meter.close()
 
@@ -153,7 +155,7 @@ HANGS: dict[str, tuple[str, Callable[[WattsUp, Plug], None] | None]] = {
     "watts_up, between records": (METER, hang_between_records),
     "watts_up, within a record": (METER, hang_in_a_record),
     "watts_up, before it answers the first request": (METER, None),
-    "http_plug, while it is asked": (PLUG, hang_in_a_request),
+    "http_plug, during a request": (PLUG, hang_in_a_request),
 }
 """Kind of hang → meter, and the function that begins the hang; None: it begins before the agent."""
 
@@ -195,25 +197,31 @@ def trial(kind: str, folder: Path, start: threading.Barrier) -> Trial:
 def report(pairs: int) -> None:
     """Print the added cost, with verdicts, and the ticks of the trials."""
     rows = list(costs(pairs))
-    print("\n## A meter outside the machine, beside the sampler's tick tier\n")
-    print("| what | alone, median | beside it, median | 95 % limit, upper | promised | verdict |")
+    print("\n## A meter outside the machine and the sampler's tick tier\n")
+    print(
+        "| what | without it, median | with it, median | 95 % limit, upper | promised | verdict |"
+    )
     print("|---|---|---|---|---|---|")
-    for tick_hz, beside, alone in rows:
+    for tick_hz, with_meter, without in rows:
         label = f"agent, {PROCESSES} processes, {tick_hz:g} Hz, % of a core"
-        percents = [[c.agent_percent for c in side] for side in (alone, beside)]
+        percents = [[c.agent_percent for c in side] for side in (without, with_meter)]
         print(_row(label, percents[0], percents[1], percents[1], PROMISED_PERCENT[tick_hz]))
-        shares = [c.thread_percent for c in beside]
+        shares = [c.thread_percent for c in with_meter]
         print(_row("its thread for the meter, % of a core", [], shares, shares, THREAD_PERCENT_MAX))
-        peaks = [[c.peak_mib for c in side] for side in (alone, beside)]
+        peaks = [[c.peak_mib for c in side] for side in (without, with_meter)]
         added = [after - before for before, after in zip(*peaks, strict=True)]
         label = "peak of its resident memory, MiB; limit and promise of the difference"
         print(_row(label, peaks[0], peaks[1], added, ADDED_MIB_MAX), flush=True)
     ratios = [
         comparison
-        for tick_hz, beside, alone in rows
+        for tick_hz, with_meter, without in rows
         for comparison in compared(
             f"agent with the meter against without, {tick_hz:g} Hz", "% of a core",
-            (tuple(c.agent_percent for c in beside), tuple(c.agent_percent for c in alone)), None,
+            (
+                tuple(c.agent_percent for c in with_meter),
+                tuple(c.agent_percent for c in without),
+            ),
+            None,
         )
     ]  # fmt: skip
     print(f"\n{table(ratios)}", flush=True)
@@ -222,8 +230,8 @@ def report(pairs: int) -> None:
 
 def _row(
     what: str,
-    alone: Sequence[float],
-    beside: Sequence[float],
+    without: Sequence[float],
+    with_meter: Sequence[float],
     judged: Sequence[float],
     promise: float,
 ) -> str:
@@ -234,7 +242,9 @@ def _row(
     error = np.std(judged, ddof=1) / np.sqrt(count) * stats.t.ppf(CONFIDENCE, count - 1)
     low, high = np.mean(judged) - error, np.mean(judged) + error
     verdict = "passed" if high <= promise else "failed" if low > promise else "undecided"
-    medians = [f"{statistics.median(values):.4g}" if values else "–" for values in (alone, beside)]
+    medians = [
+        f"{statistics.median(values):.4g}" if values else "–" for values in (without, with_meter)
+    ]
     return f"| {what} | {' | '.join(medians)} | {high:.4g} | ≤ {promise:g} | {verdict} |"
 
 

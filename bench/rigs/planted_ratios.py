@@ -198,10 +198,10 @@ def _said(path: Path) -> dict[str, Any]:
         pairs = list(pairs_of(evidence))
         if len(pairs) != 1 or not isinstance(pairs[0].ratio, Interval):
             return {"lost": f"no ratio of two meters: {pairs}"[:200]}
-        (pair,), found = pairs, sources_disagree(Searched(evidence, ())).found
+        (pair,), disagreement = pairs, sources_disagree(Searched(evidence, ())).found
     return {
         "runs": pair.runs, "first_w": pair.first_w, "allowed_w": pair.allowed_w,
-        "found": bool(found),
+        "is_named": bool(disagreement),
         **{name: getattr(pair.ratio, name) for name in ("low", "estimate", "high")},
     }  # fmt: skip
 
@@ -276,7 +276,7 @@ def row_of(row: Mapping[str, Any]) -> str:
     return (
         f"| {row['kind']} | {row['seed']} | {1 + row['share']:.4f} | {row['low']:.4f} to "
         f"{row['high']:.4f} | {'yes' if holds(row) else 'no'} | {half_width(row):.2%} | "
-        f"{'found' if row['found'] else 'silent'} | {row['late_s']:.2f} |"
+        f"{'named' if row['is_named'] else 'silent'} | {row['late_s']:.2f} |"
     )
 
 
@@ -304,7 +304,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         ),
         (
             "equal meters: the finding is silent",
-            sum(row.get("found") is False for row in equal), equal, SILENT_MIN,
+            sum(row.get("is_named") is False for row in equal), equal, SILENT_MIN,
         ),
     )  # fmt: skip
     for name, count, of_kind, least in counts:
@@ -313,6 +313,6 @@ def table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     known = [row for row in planted if "low" in row]
     for is_beyond, name in ((True, "beyond"), (False, "within")):
         side = [row for row in known if is_beyond_classes(row) == is_beyond]
-        found = sum(row["found"] for row in side)
+        named = sum(row["is_named"] for row in side)
         label = f"findings at a planted difference {name} both classes"
-        yield f"| {label} | {found} of {len(side)} | – | |"
+        yield f"| {label} | {named} of {len(side)} | – | |"

@@ -15,7 +15,7 @@ from bench.rigs.planted_ratios import CAMPAIGNS, EQUAL, PLANTED, Supply, is_late
 def campaign(kind: str = PLANTED, share: float = 0.05, **changes: Any) -> dict[str, Any]:
     known = {
         "kind": kind, "seed": 1, "share": share if kind == PLANTED else 0.0, "late_s": 0.0,
-        "runs": 6, "first_w": 20.0, "allowed_w": 0.4, "found": kind == PLANTED,
+        "runs": 6, "first_w": 20.0, "allowed_w": 0.4, "is_named": kind == PLANTED,
     }  # fmt: skip
     truth = 1 + known["share"]
     return {**known, "low": truth - 0.005, "estimate": truth, "high": truth + 0.005, **changes}
@@ -47,10 +47,10 @@ def test_one_wide_interval_fails_and_one_without_the_truth_does_not() -> None:
 
 
 def test_findings_of_two_campaigns_with_equal_meters_fail() -> None:
-    equal = [campaign(EQUAL, found=at < 2) for at in range(CAMPAIGNS)]
+    equal = [campaign(EQUAL, is_named=at < 2) for at in range(CAMPAIGNS)]
     silent = [*table(equal)][4]
     assert silent.endswith("| 18 of 20 | ≥ 19 of 20 | failed |")
-    assert verdicts(found=True)[2] == "passed"
+    assert verdicts(is_named=True)[2] == "passed"
 
 
 def test_a_lost_campaign_neither_holds_nor_is_narrow_or_silent() -> None:

@@ -84,7 +84,7 @@ def test_a_counter_that_is_written_once_per_second_is_read_between_two_writes(
         plug.close()
     counter = frame.filter(quantity="energy_input").sort("t_ns")
     ages_s = [(t_ns / 1e9 - asked_s[0]) % 1.0 for t_ns in counter["t_ns"].to_list()]
-    # The first reading is the one that found a write.
+    # The first reading is the one after which the agent knew a write.
     assert len(ages_s) >= 3 and 0.25 <= statistics.median(ages_s[1:]) <= 0.75, ages_s
 
 

@@ -90,7 +90,7 @@ class MeteredSetting(Setting):
         if self._was_left and self.killed == "controller":
             problems.append("the controller's end left the meter logging")
         if self._was_left and WAS_SENDING not in (folder / "log").read_text():
-            problems.append("nobody said that the meter was left logging")
+            problems.append("no sentence says that the meter was left logging")
         self.unplug()
         return problems
 

@@ -92,7 +92,7 @@ def clocks(folder: Path) -> None:
         "far": {"kind": "ssh", "to": "far", "interface": DEVICE},
     }
     rig = {"ssh_config": str(config), "hosts": hosts, "networks": {"wire": {}}}
-    found = []
+    relations = []
     with _marking(folder), Hosts(read_rig(rig, "rig.toml"), Path("/tmp/hosts-of-clocks")) as both:
         other = both.by_name["far"]
         said = clock_finding(other)
@@ -106,9 +106,9 @@ def clocks(folder: Path) -> None:
             with comparison.continued():
                 time.sleep(WINDOW_S)
             comparison.exchange()
-            found.append({"rate_ppm": rate_ppm, "relation": asdict(comparison.relation())})
+            relations.append({"rate_ppm": rate_ppm, "relation": asdict(comparison.relation())})
         other.command(["touch", str(END)], LIMIT_S)
-    document = {"clock offset": said.evidence, "relations": found}
+    document = {"clock offset": said.evidence, "relations": relations}
     (folder / "relations.json").write_text(json.dumps(document, indent=1))
 
 
